@@ -1,0 +1,127 @@
+//! The golden traces at a terminal.
+//!
+//! ```text
+//! lisle-conformance [DIR] [--names]          run every corpus file of DIR; --names prints every failing case
+//! lisle-conformance [DIR] --verbose NAME     print a case: program, expected trace, actual trace
+//! ```
+//!
+//! DIR is `conformance/golden` if it is not given. Exit code: 0 all passed, 1 some failed, 2 nothing could be run.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs};
+
+use lisle_conformance::{Case, Deviations, Family, Verdict, cases, judge};
+
+/// Failing cases that are printed for a family unless all are wanted.
+const NAMES_MAX: usize = 10;
+
+struct Arguments {
+    dir: PathBuf,
+    all_names: bool,
+    verbose: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let done = arguments().and_then(|arguments| match &arguments.verbose {
+        Some(name) => show(&arguments.dir, name.trim_start_matches('#')),
+        None => run_all(&arguments),
+    });
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("lisle-conformance: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn arguments() -> Result<Arguments, Box<dyn Error>> {
+    let mut dir = None;
+    let (mut all_names, mut verbose) = (false, None);
+    let mut words = env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--names" => all_names = true,
+            "--verbose" => verbose = Some(words.next().ok_or("--verbose wants the name of a case")?),
+            option if option.starts_with('-') => {
+                return Err(format!("{option}? Use: [DIR] [--names] [--verbose NAME]").into());
+            }
+            path if dir.is_none() => dir = Some(PathBuf::from(path)),
+            path => return Err(format!("{path}? One directory is enough").into()),
+        }
+    }
+    let dir = dir.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("golden"));
+    Ok(Arguments { dir, all_names, verbose })
+}
+
+/// The corpus files of a directory, by name: family and text.
+fn corpus(dir: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+    let mut corpus = Vec::new();
+    for entry in fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))? {
+        let path = entry?.path();
+        if let (Some("txt"), Some(family)) =
+            (path.extension().and_then(|e| e.to_str()), path.file_stem().and_then(|s| s.to_str()))
+        {
+            corpus.push((family.to_owned(), fs::read_to_string(&path)?));
+        }
+    }
+    if corpus.is_empty() {
+        return Err(format!("{}: no *.txt there, so nothing was checked", dir.display()).into());
+    }
+    corpus.sort();
+    Ok(corpus)
+}
+
+fn run_all(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
+    let deviations = Deviations::checked_in()?;
+    let (mut passed, mut deviating, mut failed) = (0, 0, 0);
+    for (name, text) in corpus(&arguments.dir)? {
+        let family =
+            Family::judge(&name, &text, &deviations).map_err(|problem| format!("{name}.txt: {problem}"))?;
+        println!("{family}");
+        print_failing(&family, arguments.all_names);
+        passed += family.passed;
+        deviating += family.deviating;
+        failed += family.failed();
+    }
+    println!("{deviating} listed deviations");
+    println!("{passed} passed, {failed} failed");
+    Ok(failed == 0 && passed > 0)
+}
+
+fn print_failing(family: &Family, all_names: bool) {
+    let shown = if all_names { family.failing.len() } else { NAMES_MAX };
+    for (name, reason) in family.failing.iter().take(shown) {
+        println!("  #{name} {reason}");
+    }
+    if family.failing.len() > shown {
+        println!("  … and {} more: --names prints them", family.failing.len() - shown);
+    }
+    for fault in &family.stale {
+        println!("  deviations.txt: {fault}");
+    }
+}
+
+fn show(dir: &Path, name: &str) -> Result<bool, Box<dyn Error>> {
+    for (family, text) in corpus(dir)? {
+        let cases = cases(&text).map_err(|problem| format!("{family}.txt: {problem}"))?;
+        if let Some(case) = cases.iter().find(|case| case.name == name) {
+            return Ok(show_case(case));
+        }
+    }
+    Err(format!("no case #{name} in {}", dir.display()).into())
+}
+
+fn show_case(case: &Case) -> bool {
+    let verdict = judge(case);
+    println!("#{} {}\n{}", case.name, case.tags.join(","), case.source.join("\n"));
+    println!("-- expected\n{}", case.expected.join("\n"));
+    if let Verdict::Differs(actual) = &verdict {
+        println!("-- actual\n{}", actual.join("\n"));
+    }
+    println!("-- {}", verdict.reason(case));
+    verdict == Verdict::Passed
+}

@@ -1,0 +1,55 @@
+//! Executes statements: one file for each part of the language, one match arm for each statement.
+//!
+//! Each arm keeps the order that programs can observe: read the operands, run the operation, then assign the result.
+//!
+//! A statement that the library cannot run yet is named by `missing`, which is asked before a program starts. To add a
+//! part (storage, locks, pool, switch, streams): a file here like `cancellation`, its arm in `statements`, and its arm
+//! in `missing` goes.
+
+mod cancellation;
+mod composition;
+mod creation;
+mod pause;
+mod sequencing;
+
+use crate::machine::{Machine, Scope};
+use crate::program::{Action, Block, Composition, Statement};
+
+/// Runs statements in their order.
+pub(crate) fn statements(machine: &Machine, scope: &Scope, statements: &[Statement]) {
+    for statement in statements {
+        match &statement.action {
+            Action::Creation(action) => creation::run(machine, scope, action),
+            Action::Sequencing(action) => sequencing::run(machine, scope, action),
+            Action::Cancellation(action) => cancellation::run(machine, action),
+            Action::Pause(action) => pause::run(machine, action),
+            Action::Composition(action) => composition::run(machine, action),
+            Action::Storage(_)
+            | Action::Lock(_)
+            | Action::Pool(_)
+            | Action::Switch(_)
+            | Action::Source(_)
+            | Action::Read(_)
+            | Action::Derive(_) => {
+                unreachable!("`missing` names {:?}, so no program with it is started", statement.word)
+            }
+        }
+    }
+}
+
+/// The first statement of a block, at any depth, that cannot be executed yet.
+pub(crate) fn missing(block: &Block) -> Option<&str> {
+    block.statements.iter().find_map(|statement| match &statement.action {
+        Action::Creation(_) | Action::Cancellation(_) | Action::Pause(_) => None,
+        Action::Sequencing(action) => action.bodies().into_iter().find_map(|body| missing(body)),
+        Action::Composition(Composition::NChooseSplit(..)) => Some(&statement.word),
+        Action::Composition(_) => None,
+        Action::Storage(_)
+        | Action::Lock(_)
+        | Action::Pool(_)
+        | Action::Switch(_)
+        | Action::Source(_)
+        | Action::Read(_)
+        | Action::Derive(_) => Some(&*statement.word),
+    })
+}

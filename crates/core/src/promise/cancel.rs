@@ -1,0 +1,204 @@
+//! Cancellation: the backward search, and the three wrappers that bend it.
+//!
+//! `cancel(p)` walks from `p` to what it waits for and rejects, with `Canceled`, every promise whose link says so:
+//!
+//! ```text
+//!   phase 1  search: pair ─ stops │ cancelable, pause, sleep ─ found │ bind, map… ─ its input │ join, choose… ─ each input
+//!            every found promise changes state now, before any callback
+//!   phase 2  the callbacks of what was found run, last found first, each a resolution of its own
+//! ```
+//!
+//! From there ordinary propagation does the rest: a bind over a canceled input is rejected, a `catch` may intercept.
+//! A promise reached twice is found once; a cycle of promises ends the walk (in Lwt it does not).
+//! Work that a kernel or a task has in hand is only asked; its promise settles when the answer comes.
+
+use super::cell::{self, Batch, CancelLink, CancelStep, PromiseCell, Work};
+use super::waiters::{Node, Waiter};
+use super::{Promise, Repr};
+use crate::source::{CancelReply, Source};
+use crate::{Error, sched};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// A search under way.
+pub(crate) struct Walk {
+    /// What is still to be visited; an explicit stack, since chains may be a million links long.
+    stack: Vec<Box<dyn Visit>>,
+    found: Vec<Batch>,
+    mark: u32,
+}
+
+trait Visit {
+    fn visit(self: Box<Self>, walk: &mut Walk);
+}
+
+thread_local! {
+    static LAST_MARK: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Walk {
+    fn new() -> Walk {
+        let mark = LAST_MARK.get().wrapping_add(1).max(1);
+        LAST_MARK.set(mark);
+        Walk { stack: Vec::new(), found: Vec::new(), mark }
+    }
+
+    /// Adds an input to visit. Inputs named in one call of `cancel_inputs` are visited in that order.
+    pub(crate) fn input<T: 'static>(&mut self, promise: &Promise<T>) {
+        match &promise.repr {
+            Repr::Settled(_) | Repr::Taken => {}
+            Repr::Cell(handle) => self.stack.push(Box::new(CellVisit(handle.cell.clone()))),
+            Repr::Leaf(leaf) => self.stack.push(Box::new(LeafVisit(leaf.source, leaf.token))),
+        }
+    }
+
+    fn ask(&mut self, work: &dyn Work) {
+        let from = self.stack.len();
+        work.cancel_inputs(self);
+        self.stack[from..].reverse();
+    }
+
+    fn cell<T: 'static>(&mut self, cell: &Rc<PromiseCell<T>>) {
+        match cell::cancel_step(cell, self.mark) {
+            CancelStep::Stop => {}
+            CancelStep::Reject(root) => self.found.extend(cell::settle(&root, Err(Error::canceled()))),
+            CancelStep::AskWork(cell) => self.ask(&cell.work),
+            CancelStep::AskLeaf(root, source, token) => {
+                // The leaf's waiter is the node that would forward it here; settling the promise itself, now, replaces that.
+                if let CancelReply::Settled(waiter) = source.cancel(token) {
+                    drop(waiter);
+                    self.found.extend(cell::settle(&root, Err(Error::canceled())));
+                }
+            }
+        }
+    }
+
+    fn leaf<T: 'static>(&mut self, source: &'static dyn Source<T>, token: u64) {
+        if let CancelReply::Settled(Some(waiter)) = source.cancel(token) {
+            self.found.push(Batch::one(waiter));
+        }
+    }
+
+    fn finish(mut self) {
+        while let Some(next) = self.stack.pop() {
+            next.visit(&mut self);
+        }
+        while let Some(batch) = self.found.pop() {
+            sched::run_now(batch);
+        }
+    }
+}
+
+struct CellVisit<T: 'static>(Rc<PromiseCell<T>>);
+
+impl<T: 'static> Visit for CellVisit<T> {
+    fn visit(self: Box<Self>, walk: &mut Walk) {
+        walk.cell(&self.0);
+    }
+}
+
+struct LeafVisit<T: 'static>(&'static dyn Source<T>, u64);
+
+impl<T: 'static> Visit for LeafVisit<T> {
+    fn visit(self: Box<Self>, walk: &mut Walk) {
+        walk.leaf(self.0, self.1);
+    }
+}
+
+/// What a wrapper does when it is cancelled itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OnCancel {
+    /// `no_cancel`: cannot happen.
+    Nothing,
+    /// `protected`: stop following the input.
+    LetGo,
+    /// `wrap_in_cancelable`: cancel the input as well.
+    CancelInput,
+}
+
+/// A promise that follows another one but is cancelled differently.
+struct FollowWork<T: 'static> {
+    input: RefCell<Option<Promise<T>>>,
+    on_cancel: OnCancel,
+}
+
+impl<T: 'static> Work for FollowWork<T> {}
+
+/// Index under which a wrapper is told of its input, and of its own cancellation.
+const INPUT: u32 = 0;
+const CANCELED: u32 = 1;
+
+impl<T: 'static> Node for PromiseCell<T, FollowWork<T>> {
+    fn run(self: Rc<Self>, index: u32) -> Option<Batch> {
+        let input = self.work.input.borrow_mut().take()?;
+        if index == INPUT {
+            let cell: Rc<PromiseCell<T>> = self;
+            return cell::settle(&cell, input.take_settled());
+        }
+        if self.work.on_cancel == OnCancel::CancelInput {
+            input.cancel();
+        }
+        None
+    }
+}
+
+fn following<T: 'static>(input: Promise<T>, link: CancelLink<T>, on_cancel: OnCancel) -> Promise<T> {
+    let mut pending = match input.try_take() {
+        Ok(result) => return super::settled(result),
+        Err(pending) => pending,
+    };
+    let node = PromiseCell::pending(link, FollowWork { input: RefCell::new(None), on_cancel });
+    let cell: Rc<PromiseCell<T>> = node.clone();
+    if on_cancel != OnCancel::Nothing {
+        cell::on_cancel(&cell, Waiter::node(node.clone(), CANCELED));
+    }
+    pending.watch(Waiter::node(node.clone(), INPUT));
+    *node.work.input.borrow_mut() = Some(pending);
+    Promise::of_cell(cell)
+}
+
+impl<T: 'static> Promise<T> {
+    /// Asks the work behind this promise to stop.
+    ///
+    /// Rejects with `Canceled` the cancelable promises that this one waits for, and so this one too unless a `catch` on the
+    /// way decides otherwise. Does nothing on a settled promise or where nothing is cancelable. What the kernel or a task has
+    /// in hand settles when it has really stopped, with its value if it was done.
+    ///
+    /// ```
+    /// use lisle_core::cancelable;
+    /// let (promise, _resolver) = cancelable::<()>();
+    /// let waiting = promise.map(|()| 1);
+    /// waiting.cancel();
+    /// assert!(waiting.try_take().unwrap().unwrap_err().is_canceled());
+    /// ```
+    #[doc(alias = "abort")]
+    pub fn cancel(&self) {
+        let mut walk = Walk::new();
+        walk.input(self);
+        walk.finish();
+    }
+
+    /// A promise with the same outcome whose cancellation does not reach this one.
+    ///
+    /// ```
+    /// use lisle_core::cancelable;
+    /// let (promise, resolver) = cancelable::<u32>();
+    /// let shared = promise.shared();
+    /// shared.protected().cancel();
+    /// assert!(shared.is_pending());
+    /// resolver.resolve(1);
+    /// ```
+    pub fn protected(self) -> Promise<T> {
+        following(self, CancelLink::Itself, OnCancel::LetGo)
+    }
+
+    /// A promise with the same outcome that cannot be cancelled.
+    pub fn no_cancel(self) -> Promise<T> {
+        following(self, CancelLink::Never, OnCancel::Nothing)
+    }
+
+    /// A promise with the same outcome that is cancelled at once, and this one with it if it can be.
+    pub fn wrap_in_cancelable(self) -> Promise<T> {
+        following(self, CancelLink::Itself, OnCancel::CancelInput)
+    }
+}

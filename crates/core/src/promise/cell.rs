@@ -1,0 +1,409 @@
+//! The shared cell of a promise that was pending once. The only file that changes a promise's state.
+//!
+//! ```text
+//!   Pending ──1──► Done ──3──► Taken(error?)     1 settle   2 merge (a callback returned this promise)
+//!      └────2────► Alias(outer)                  3 the one consumer moved the value out
+//! ```
+//!
+//! A cell is reached by its resolver or node, its handles, and the link of the promise it was merged into. After 2 every road
+//! leads to `outer`: [`follow`] walks and shortens the chain. `Done` and `Taken` never go back.
+//!
+//! Who owns what until when: the value belongs to the cell from 1 until its consumer takes it (3), or, once [`share`] was
+//! called, for good, and consumers get clones. The waiters belong to the cell until 1 moves them out as a [`Batch`], which
+//! the scheduler runs with nothing borrowed. No user code runs inside this file while a state is mutably borrowed.
+//!
+//! Not here: when a batch runs (`sched`), what a node computes (`step.rs`), how cancel searches (`cancel.rs`).
+
+use super::cancel::Walk;
+use super::waiters::{Key, Waiter, WaiterList};
+use crate::source::Source;
+use crate::{Error, Result, hook};
+use std::cell::{Cell, RefCell};
+use std::mem;
+use std::rc::Rc;
+
+/// A promise's cell, with what it does when its inputs are settled in the same allocation.
+pub(crate) struct PromiseCell<T: 'static, W: ?Sized = dyn Work> {
+    state: RefCell<State<T>>,
+    /// Whether a rejection was seen by anybody.
+    observed: Cell<bool>,
+    pub(crate) work: W,
+}
+
+/// What a cell waits for; asked only by the search of cancel.
+pub(crate) trait Work {
+    /// Shows the search this node's inputs, in order.
+    fn cancel_inputs(&self, _walk: &mut Walk) {}
+}
+
+/// The work of a promise that only its resolver settles.
+pub(crate) struct Plain;
+
+impl Work for Plain {}
+
+enum State<T: 'static> {
+    Pending(Pending<T>),
+    Done(Result<T>, Option<CloneFn<T>>),
+    Taken(Option<Error>),
+    Alias(Rc<PromiseCell<T>>),
+}
+
+type CloneFn<T> = fn(&T) -> T;
+
+struct Pending<T: 'static> {
+    /// The one consumer of a promise that is not shared: no list, no allocation.
+    consumer: Option<Waiter>,
+    /// Where that consumer stands in the list, once a shared promise was merged in: newer callbacks may come now.
+    listed_consumer: Option<Key>,
+    waiters: WaiterList,
+    cancel_callbacks: WaiterList,
+    cancel_link: CancelLink<T>,
+    /// The last search of cancel that came by, so that a cycle ends.
+    cancel_mark: u32,
+    clone: Option<CloneFn<T>>,
+}
+
+/// What cancel does when it reaches a pending promise.
+pub(crate) enum CancelLink<T: 'static> {
+    /// Nothing: the search stops.
+    Never,
+    /// This promise is rejected.
+    Itself,
+    /// The search goes on to the inputs of its own work.
+    OwnWork,
+    /// The search goes on to the inputs of a promise that was merged into this one.
+    Merged(Rc<PromiseCell<T>>),
+    /// This promise is settled by a table's token: ask the table.
+    Leaf(&'static dyn Source<T>, u64),
+}
+
+/// Waiters taken out of a settled promise, to be told newest first; cancel callbacks before all others.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    cancel_callbacks: WaiterList,
+    consumer: Option<Waiter>,
+    waiters: WaiterList,
+}
+
+/// What the search of cancel has to do with a promise; nothing is borrowed any more.
+pub(crate) enum CancelStep<T: 'static> {
+    Stop,
+    Reject(Rc<PromiseCell<T>>),
+    AskWork(Rc<PromiseCell<T>>),
+    AskLeaf(Rc<PromiseCell<T>>, &'static dyn Source<T>, u64),
+}
+
+/// How far a promise is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Not settled yet.
+    Pending,
+    /// Settled with a value.
+    Fulfilled,
+    /// Settled with an error.
+    Rejected,
+}
+
+impl Batch {
+    pub(crate) fn one(waiter: Waiter) -> Batch {
+        Batch { consumer: Some(waiter), ..Batch::default() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.consumer.is_none() && self.waiters.is_unused() && self.cancel_callbacks.is_unused()
+    }
+
+    /// The next waiter to tell.
+    pub(crate) fn pop(&mut self) -> Option<Waiter> {
+        if let Some(waiter) = self.cancel_callbacks.pop() {
+            return Some(waiter);
+        }
+        self.consumer.take().or_else(|| self.waiters.pop())
+    }
+}
+
+impl<T: 'static, W> PromiseCell<T, W> {
+    pub(crate) fn pending(cancel_link: CancelLink<T>, work: W) -> Rc<PromiseCell<T, W>> {
+        let pending = Pending {
+            consumer: None,
+            listed_consumer: None,
+            waiters: WaiterList::new(),
+            cancel_callbacks: WaiterList::new(),
+            cancel_link,
+            cancel_mark: 0,
+            clone: None,
+        };
+        Rc::new(PromiseCell { state: RefCell::new(State::Pending(pending)), observed: Cell::new(false), work })
+    }
+}
+
+impl<T: 'static> PromiseCell<T, Plain> {
+    pub(crate) fn done(result: Result<T>) -> Rc<PromiseCell<T, Plain>> {
+        let state = RefCell::new(State::Done(result, None));
+        Rc::new(PromiseCell { state, observed: Cell::new(false), work: Plain })
+    }
+}
+
+/// The cell that now stands for `cell`; shortens the chain of aliases on the way.
+pub(crate) fn follow<T: 'static>(cell: &Rc<PromiseCell<T>>) -> Rc<PromiseCell<T>> {
+    let Some(mut root) = cell.alias() else { return cell.clone() };
+    let mut steps = 0;
+    while let Some(next) = root.alias() {
+        root = next;
+        steps += 1;
+    }
+    if steps > 0 {
+        shorten(cell, &root);
+    }
+    root
+}
+
+#[cold]
+fn shorten<T: 'static>(cell: &Rc<PromiseCell<T>>, root: &Rc<PromiseCell<T>>) {
+    let mut at = cell.clone();
+    while !Rc::ptr_eq(&at, root) {
+        let old = mem::replace(&mut *at.state.borrow_mut(), State::Alias(root.clone()));
+        let State::Alias(next) = old else { unreachable!("only aliases lie before the root") };
+        at = next;
+    }
+}
+
+impl<T: 'static> PromiseCell<T> {
+    fn alias(&self) -> Option<Rc<PromiseCell<T>>> {
+        match &*self.state.borrow() {
+            State::Alias(next) => Some(next.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// Settles a promise, if it is pending, and returns the waiters to run. A second settling is ignored: the value is dropped.
+pub(crate) fn settle<T: 'static>(cell: &Rc<PromiseCell<T>>, result: Result<T>) -> Option<Batch> {
+    let root = follow(cell);
+    let canceled = matches!(&result, Err(error) if error.is_canceled());
+    let pending = {
+        let mut state = root.state.borrow_mut();
+        let State::Pending(pending) = &*state else {
+            drop(state);
+            drop(result);
+            return None;
+        };
+        let clone = pending.clone;
+        let State::Pending(pending) = mem::replace(&mut *state, State::Done(result, clone)) else {
+            unreachable!("it was pending a line ago")
+        };
+        pending
+    };
+    let Pending { consumer, waiters, cancel_callbacks, .. } = pending;
+    if canceled {
+        return Some(Batch { cancel_callbacks, consumer, waiters });
+    }
+    // Dropping `cancel_callbacks` here runs destructors of user closures: nothing is borrowed.
+    Some(Batch { cancel_callbacks: WaiterList::new(), consumer, waiters })
+}
+
+/// Makes `inner`, which a callback of `outer` returned, the same promise as `outer`; the outer one survives, so that a
+/// tail-recursive loop keeps one live promise. Returns what to run if `inner` was settled already.
+pub(crate) fn merge<T: 'static>(outer: &Rc<PromiseCell<T>>, inner: &Rc<PromiseCell<T>>) -> Option<Batch> {
+    let (outer, inner) = (follow(outer), follow(inner));
+    if Rc::ptr_eq(&outer, &inner) {
+        // A promise that waits for itself: pending for ever, as in Lwt.
+        return None;
+    }
+    if let Some(result) = take(&inner) {
+        return settle(&outer, result);
+    }
+    if outer.status() != Status::Pending {
+        return None;
+    }
+    let old = mem::replace(&mut *inner.state.borrow_mut(), State::Alias(outer.clone()));
+    let State::Pending(merged) = old else { unreachable!("take found it pending") };
+    let link = match merged.cancel_link {
+        CancelLink::OwnWork => CancelLink::Merged(inner),
+        other => other,
+    };
+    let old_link = {
+        let mut state = outer.state.borrow_mut();
+        let State::Pending(pending) = &mut *state else { unreachable!("checked above") };
+        if merged.clone.is_some()
+            && let Some(consumer) = pending.consumer.take()
+        {
+            pending.listed_consumer = Some(pending.waiters.push(consumer));
+        }
+        pending.waiters.append(merged.waiters);
+        pending.cancel_callbacks.append(merged.cancel_callbacks);
+        pending.clone = pending.clone.or(merged.clone);
+        mem::replace(&mut pending.cancel_link, link)
+    };
+    drop((old_link, merged.consumer));
+    None
+}
+
+/// Says that a table's token will settle this pending promise.
+pub(crate) fn set_leaf<T: 'static>(cell: &Rc<PromiseCell<T>>, source: &'static dyn Source<T>, token: u64) {
+    let old = {
+        let mut state = cell.state.borrow_mut();
+        let State::Pending(pending) = &mut *state else { return };
+        mem::replace(&mut pending.cancel_link, CancelLink::Leaf(source, token))
+    };
+    drop(old);
+}
+
+/// The result, if the promise is settled: moved out, or cloned if it is shared.
+pub(crate) fn take<T: 'static>(cell: &Rc<PromiseCell<T>>) -> Option<Result<T>> {
+    let root = follow(cell);
+    match &*root.state.borrow() {
+        State::Pending(_) | State::Alias(_) => return None,
+        State::Done(Ok(value), Some(clone)) => return Some(Ok(clone(value))),
+        State::Done(Err(error), _) => {
+            root.observed.set(true);
+            return Some(Err(error.clone()));
+        }
+        State::Taken(error) => return Some(Err(error.clone().unwrap_or_else(Error::abandoned))),
+        State::Done(Ok(_), None) => {}
+    }
+    match mem::replace(&mut *root.state.borrow_mut(), State::Taken(None)) {
+        State::Done(result, _) => Some(result),
+        _ => unreachable!("it was done a line ago"),
+    }
+}
+
+/// Lets the value be cloned instead of moved out: there may be several handles from now on.
+pub(crate) fn share<T: 'static>(cell: &Rc<PromiseCell<T>>, clone: CloneFn<T>) {
+    let root = follow(cell);
+    match &mut *root.state.borrow_mut() {
+        State::Pending(pending) => pending.clone = Some(clone),
+        State::Done(_, slot) => *slot = Some(clone),
+        State::Taken(_) | State::Alias(_) => {}
+    }
+}
+
+/// How a handle's waiter is registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watch {
+    Nothing,
+    Consumer,
+    Listed(Key),
+}
+
+/// Registers the waiter of a handle that consumes. The promise must be pending.
+pub(crate) fn watch<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -> Watch {
+    let root = follow(cell);
+    let mut state = root.state.borrow_mut();
+    let State::Pending(pending) = &mut *state else { unreachable!("only pending promises are watched") };
+    if pending.clone.is_some() {
+        return Watch::Listed(pending.waiters.push(waiter));
+    }
+    let old = pending.consumer.replace(waiter);
+    drop(state);
+    drop(old);
+    Watch::Consumer
+}
+
+/// Takes back the registration of a handle; nothing if it has run.
+pub(crate) fn unwatch<T: 'static>(cell: &Rc<PromiseCell<T>>, watch: Watch) {
+    let old = match watch {
+        Watch::Nothing => None,
+        Watch::Listed(key) => super::waiters::remove(key),
+        Watch::Consumer => {
+            let root = follow(cell);
+            let mut state = root.state.borrow_mut();
+            match &mut *state {
+                State::Pending(pending) => match pending.listed_consumer.take() {
+                    Some(key) => super::waiters::remove(key),
+                    None => pending.consumer.take(),
+                },
+                _ => None,
+            }
+        }
+    };
+    drop(old);
+}
+
+/// Adds a waiter that only observes. `false` if the promise is settled already.
+pub(crate) fn observe<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -> bool {
+    let root = follow(cell);
+    let mut state = root.state.borrow_mut();
+    let State::Pending(pending) = &mut *state else { return false };
+    pending.waiters.push(waiter);
+    true
+}
+
+/// Adds a callback for cancellation. `false` if the promise is settled already.
+pub(crate) fn on_cancel<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -> bool {
+    let root = follow(cell);
+    let mut state = root.state.borrow_mut();
+    let State::Pending(pending) = &mut *state else { return false };
+    pending.cancel_callbacks.push(waiter);
+    true
+}
+
+/// One step of the search of cancel.
+pub(crate) fn cancel_step<T: 'static>(cell: &Rc<PromiseCell<T>>, mark: u32) -> CancelStep<T> {
+    let root = follow(cell);
+    match &mut *root.state.borrow_mut() {
+        State::Pending(pending) if pending.cancel_mark != mark => {
+            pending.cancel_mark = mark;
+            match &pending.cancel_link {
+                CancelLink::Never => CancelStep::Stop,
+                CancelLink::Itself => CancelStep::Reject(root.clone()),
+                CancelLink::OwnWork => CancelStep::AskWork(root.clone()),
+                CancelLink::Merged(inner) => CancelStep::AskWork(inner.clone()),
+                CancelLink::Leaf(source, token) => CancelStep::AskLeaf(root.clone(), *source, *token),
+            }
+        }
+        _ => CancelStep::Stop,
+    }
+}
+
+impl<T: 'static> PromiseCell<T> {
+    /// How far this very cell is; follow aliases first.
+    pub(crate) fn status(&self) -> Status {
+        match &*self.state.borrow() {
+            State::Pending(_) | State::Alias(_) => Status::Pending,
+            State::Done(Ok(_), _) | State::Taken(None) => Status::Fulfilled,
+            State::Done(Err(_), _) | State::Taken(Some(_)) => Status::Rejected,
+        }
+    }
+
+    /// Whether this very cell is rejected with `Canceled`.
+    pub(crate) fn is_canceled(&self) -> bool {
+        match &*self.state.borrow() {
+            State::Done(Err(error), _) | State::Taken(Some(error)) => error.is_canceled(),
+            _ => false,
+        }
+    }
+
+    /// The error, if this very cell is rejected.
+    pub(crate) fn error(&self) -> Option<Error> {
+        match &*self.state.borrow() {
+            State::Done(Err(error), _) | State::Taken(Some(error)) => {
+                self.observed.set(true);
+                Some(error.clone())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<T: 'static, W: ?Sized> Drop for PromiseCell<T, W> {
+    fn drop(&mut self) {
+        match mem::replace(self.state.get_mut(), State::Taken(None)) {
+            State::Done(Err(error), _) if !self.observed.get() && !error.is_canceled() => {
+                hook::report(error, hook::FailureKind::Unobserved, None);
+            }
+            State::Alias(next) => drop_aliases(next),
+            _ => {}
+        }
+    }
+}
+
+/// A chain of aliases is dropped in a loop: its length must not cost stack.
+fn drop_aliases<T: 'static>(mut next: Rc<PromiseCell<T>>) {
+    while let Some(cell) = Rc::get_mut(&mut next) {
+        let State::Alias(further) = cell.state.get_mut() else { return };
+        let further = further.clone();
+        *cell.state.get_mut() = State::Taken(None);
+        next = further;
+    }
+}

@@ -1,0 +1,192 @@
+//! Waiting for the first: `choose`, `pick`, `nchoose`, `npick`.
+//!
+//! One node is told of each input. The first input to settle decides; then the handles of the others are dropped, which takes
+//! the node off their lists, so a promise that takes part in a million races keeps none of them. The `pick`s also cancel
+//! the others, in order, before the result is settled.
+//! If inputs are settled at the call, a rejected one goes first, then the first in order (Lwt draws lots here).
+
+use super::cancel::Walk;
+use super::cell::{self, Batch, CancelLink, PromiseCell, Work};
+use super::waiters::{Node, Waiter};
+use super::{Promise, Status, settled};
+use crate::Result;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::mem;
+use std::rc::Rc;
+
+/// What a race makes of its inputs.
+trait Race<T: 'static> {
+    type Output: 'static;
+
+    /// Input `index` has settled (and perhaps others): the result. Inputs that are not wanted any more are left in place.
+    fn decide(inputs: &mut [Option<Promise<T>>], index: usize) -> Result<Self::Output>;
+
+    /// Whether the losers are cancelled.
+    const CANCELS: bool;
+}
+
+struct First<const CANCELS: bool>;
+
+impl<T: 'static, const CANCELS: bool> Race<T> for First<CANCELS> {
+    type Output = T;
+    const CANCELS: bool = CANCELS;
+
+    fn decide(inputs: &mut [Option<Promise<T>>], index: usize) -> Result<T> {
+        inputs[index].take().expect("the input that was told is there").take_settled()
+    }
+}
+
+struct AllSettled<const CANCELS: bool>;
+
+impl<T: 'static, const CANCELS: bool> Race<T> for AllSettled<CANCELS> {
+    type Output = Vec<T>;
+    const CANCELS: bool = CANCELS;
+
+    fn decide(inputs: &mut [Option<Promise<T>>], _index: usize) -> Result<Vec<T>> {
+        let mut outcome = Ok(Vec::new());
+        for input in inputs {
+            let Some(result) = input.as_mut().and_then(Promise::take_in_place) else { continue };
+            *input = None;
+            match (&mut outcome, result) {
+                (Ok(values), Ok(value)) => values.push(value),
+                (Ok(_), Err(error)) => outcome = Err(error),
+                (Err(_), _) => {}
+            }
+        }
+        outcome
+    }
+}
+
+struct RaceWork<T: 'static, R> {
+    inputs: RefCell<Vec<Option<Promise<T>>>>,
+    race: PhantomData<R>,
+}
+
+impl<T: 'static, R> Work for RaceWork<T, R> {
+    fn cancel_inputs(&self, walk: &mut Walk) {
+        self.inputs.borrow().iter().flatten().for_each(|input| walk.input(input));
+    }
+}
+
+impl<T: 'static, R: Race<T> + 'static> Node for PromiseCell<R::Output, RaceWork<T, R>> {
+    fn run(self: Rc<Self>, index: u32) -> Option<Batch> {
+        let mut inputs = mem::take(&mut *self.work.inputs.borrow_mut());
+        if inputs.is_empty() {
+            return None;
+        }
+        let outcome = R::decide(&mut inputs, index as usize);
+        if R::CANCELS {
+            inputs.iter().flatten().for_each(Promise::cancel);
+        }
+        drop(inputs);
+        let cell: Rc<PromiseCell<R::Output>> = self;
+        cell::settle(&cell, outcome)
+    }
+}
+
+fn race<T: 'static, R: Race<T> + 'static>(mut inputs: Vec<Option<Promise<T>>>) -> Promise<R::Output> {
+    let work = RaceWork { inputs: RefCell::new(Vec::new()), race: PhantomData::<R> };
+    let node = PromiseCell::pending(CancelLink::OwnWork, work);
+    for (index, input) in (0..).zip(inputs.iter_mut().flatten()) {
+        input.watch(Waiter::node(node.clone(), index));
+    }
+    *node.work.inputs.borrow_mut() = inputs;
+    Promise::of_cell(node)
+}
+
+fn collect<T: 'static>(promises: impl IntoIterator<Item = Promise<T>>, name: &str) -> Vec<Option<Promise<T>>> {
+    let inputs: Vec<_> = promises.into_iter().map(Some).collect();
+    assert!(!inputs.is_empty(), "{name} of no promises would never settle");
+    inputs
+}
+
+fn position<T: 'static>(inputs: &[Option<Promise<T>>], status: Status) -> Option<usize> {
+    inputs.iter().position(|input| input.as_ref().is_some_and(|input| input.status() == status))
+}
+
+fn cancel_all<T: 'static>(inputs: &[Option<Promise<T>>]) {
+    inputs.iter().flatten().for_each(Promise::cancel);
+}
+
+/// Promises the outcome of the first to settle; the others go on. O(n).
+///
+/// # Panics
+/// If there are no promises.
+#[doc(alias = "select")]
+#[doc(alias = "race")]
+pub fn choose<T: 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promise<T> {
+    let mut inputs = collect(promises, "choose");
+    let settled_at = position(&inputs, Status::Rejected).or_else(|| position(&inputs, Status::Fulfilled));
+    match settled_at {
+        Some(index) => settled(First::<false>::decide(&mut inputs, index)),
+        None => race::<T, First<false>>(inputs),
+    }
+}
+
+/// Promises the outcome of the first to settle and cancels the others. O(n).
+///
+/// ```
+/// use lisle_core::{cancelable, pick, ready};
+/// let (slow, _resolver) = cancelable();
+/// let slow = slow.shared();
+/// assert_eq!(pick([slow.promise(), ready(1)]).try_take().unwrap().unwrap(), 1);
+/// assert!(!slow.is_pending());
+/// ```
+///
+/// # Panics
+/// If there are no promises.
+#[doc(alias = "select")]
+#[doc(alias = "race")]
+pub fn pick<T: 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promise<T> {
+    let mut inputs = collect(promises, "pick");
+    if let Some(index) = position(&inputs, Status::Rejected) {
+        cancel_all(&inputs);
+        return settled(First::<true>::decide(&mut inputs, index));
+    }
+    if position(&inputs, Status::Fulfilled).is_none() {
+        return race::<T, First<true>>(inputs);
+    }
+    // Cancel on the way to the first settled input, which wins, and then the rest.
+    for index in 0..inputs.len() {
+        let input = inputs[index].as_ref().expect("inputs are taken only below");
+        if input.is_pending() {
+            input.cancel();
+            continue;
+        }
+        cancel_all(&inputs);
+        return settled(First::<true>::decide(&mut inputs, index));
+    }
+    unreachable!("a settled input stays settled")
+}
+
+/// Waits for at least one and promises the values of all that are fulfilled by then; the others go on. Any rejected one
+/// rejects. O(n).
+///
+/// # Panics
+/// If there are no promises.
+pub fn nchoose<T: 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promise<Vec<T>> {
+    let mut inputs = collect(promises, "nchoose");
+    match any_settled(&inputs) {
+        true => settled(AllSettled::<false>::decide(&mut inputs, 0)),
+        false => race::<T, AllSettled<false>>(inputs),
+    }
+}
+
+/// As [`nchoose`], and cancels the others. O(n).
+///
+/// # Panics
+/// If there are no promises.
+pub fn npick<T: 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promise<Vec<T>> {
+    let mut inputs = collect(promises, "npick");
+    if !any_settled(&inputs) {
+        return race::<T, AllSettled<true>>(inputs);
+    }
+    let outcome = AllSettled::<true>::decide(&mut inputs, 0);
+    cancel_all(&inputs);
+    settled(outcome)
+}
+
+fn any_settled<T: 'static>(inputs: &[Option<Promise<T>>]) -> bool {
+    inputs.iter().flatten().any(|input| !input.is_pending())
+}

@@ -1,0 +1,57 @@
+//! A promise is a `Future`: how tasks and foreign executors wait for it.
+//!
+//! A pending promise polled by a task of this thread registers the task's integer, which costs nothing; polled by another
+//! executor it keeps that executor's waker. Dropping the promise takes the registration back.
+//!
+//! Cancelling a task is delivered here: the task is polled with its cancel flag up, and each promise it was already
+//! waiting for is cancelled in turn (`sched/tasks.rs` tells the whole story).
+
+use super::waiters::{Told, Waiter};
+use super::{Promise, Repr, Watch};
+use crate::{Result, sched};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+impl<T: 'static> Future for Promise<T> {
+    type Output = Result<T>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
+        let this = self.get_mut();
+        if let Some(result) = this.take_in_place() {
+            return Poll::Ready(result);
+        }
+        if sched::tasks::canceling() && this.is_watched() {
+            this.deliver_cancel();
+            if let Some(result) = this.take_in_place() {
+                return Poll::Ready(result);
+            }
+        }
+        let waiter = match sched::waker::local_task(cx.waker()) {
+            Some(id) => Told::Task(id),
+            None => Told::Waker(cx.waker().clone()),
+        };
+        this.watch(Waiter(waiter));
+        Poll::Pending
+    }
+}
+
+impl<T: 'static> Promise<T> {
+    fn is_watched(&self) -> bool {
+        match &self.repr {
+            Repr::Cell(handle) => handle.watch != Watch::Nothing,
+            Repr::Leaf(leaf) => leaf.watched,
+            Repr::Settled(_) | Repr::Taken => false,
+        }
+    }
+
+    #[cold]
+    fn deliver_cancel(&self) {
+        sched::tasks::cancel_delivered();
+        self.cancel();
+    }
+}
+
+// Nothing inside a promise is pinned: its result moves out by value.
+impl<T: 'static> Unpin for Promise<T> {}

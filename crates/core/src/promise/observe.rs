@@ -1,0 +1,159 @@
+//! Callbacks whose result nobody awaits: `on_success`, `on_failure`, `on_termination`, `on_any`, `on_cancel`, `detach`.
+//!
+//! Those that need the value consume the promise; those that do not give it back. A panic in one of them goes to
+//! [`crate::hook`] and the remaining callbacks still run.
+
+use super::cell::{self, Batch, PromiseCell};
+use super::waiters::{Node, Waiter};
+use super::{Promise, call};
+use crate::hook::{FailureKind, report};
+use crate::{Error, Result};
+use std::cell::RefCell;
+use std::panic::Location;
+use std::rc::Rc;
+
+/// Runs a callback whose result nobody awaits.
+fn run_callback(callback: impl FnOnce()) {
+    if let Err(error) = call(callback) {
+        report(error, FailureKind::Callback, None);
+    }
+}
+
+/// A consumer that is a plain callback.
+struct Consumer<T: 'static, F>(RefCell<Option<(Promise<T>, F)>>);
+
+impl<T: 'static, F: FnOnce(Result<T>) + 'static> Node for Consumer<T, F> {
+    fn run(self: Rc<Self>, _index: u32) -> Option<Batch> {
+        let taken = self.0.borrow_mut().take();
+        if let Some((promise, callback)) = taken {
+            let result = promise.take_settled();
+            run_callback(|| callback(result));
+        }
+        None
+    }
+}
+
+/// An observer that is a plain callback.
+struct Observer<F>(RefCell<Option<F>>);
+
+impl<F: FnOnce() + 'static> Node for Observer<F> {
+    fn run(self: Rc<Self>, _index: u32) -> Option<Batch> {
+        let callback = self.0.borrow_mut().take();
+        if let Some(callback) = callback {
+            run_callback(callback);
+        }
+        None
+    }
+}
+
+pub(super) fn observer(callback: impl FnOnce() + 'static) -> Waiter {
+    Waiter::node(Rc::new(Observer(RefCell::new(Some(callback)))), 0)
+}
+
+pub(super) fn observe_termination<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOnce() + 'static) {
+    if cell::follow(cell).status() == cell::Status::Pending {
+        cell::observe(cell, observer(f));
+    } else {
+        run_callback(f);
+    }
+}
+
+pub(super) fn observe_failure<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOnce(Error) + 'static) {
+    let root = cell::follow(cell);
+    let tell = move || {
+        if let Some(error) = cell::follow(&root).error() {
+            f(error);
+        }
+    };
+    observe_termination(cell, tell);
+}
+
+pub(super) fn observe_cancel<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOnce() + 'static) {
+    let root = cell::follow(cell);
+    if root.status() == cell::Status::Pending {
+        cell::on_cancel(&root, observer(f));
+    } else if root.is_canceled() {
+        run_callback(f);
+    }
+}
+
+impl<T: 'static> Promise<T> {
+    /// Gives the result to a callback, now or when it is there.
+    fn consume(self, callback: impl FnOnce(Result<T>) + 'static) {
+        match self.try_take() {
+            Ok(result) => run_callback(|| callback(result)),
+            Err(mut pending) => {
+                let node = Rc::new(Consumer(RefCell::new(None)));
+                pending.watch(Waiter::node(node.clone(), 0));
+                *node.0.borrow_mut() = Some((pending, callback));
+            }
+        }
+    }
+
+    /// Calls `f` with the value. An error counts as unobserved and goes to [`crate::hook`].
+    pub fn on_success(self, f: impl FnOnce(T) + 'static) {
+        self.consume(|result| match result {
+            Ok(value) => f(value),
+            Err(error) => drop(super::rejected::<T>(error)),
+        });
+    }
+
+    /// Calls `f` with the value or `g` with the error.
+    pub fn on_any(self, f: impl FnOnce(T) + 'static, g: impl FnOnce(Error) + 'static) {
+        self.consume(|result| match result {
+            Ok(value) => f(value),
+            Err(error) => g(error),
+        });
+    }
+
+    /// Calls `f` with the error, if there is one, and gives the promise back.
+    #[doc(alias = "inspect_err")]
+    pub fn on_failure(self, f: impl FnOnce(Error) + 'static) -> Promise<T> {
+        let cell = self.into_cell();
+        observe_failure(&cell, f);
+        Promise::of_cell(cell)
+    }
+
+    /// Calls `f` when the promise is settled either way, and gives the promise back.
+    pub fn on_termination(self, f: impl FnOnce() + 'static) -> Promise<T> {
+        let cell = self.into_cell();
+        observe_termination(&cell, f);
+        Promise::of_cell(cell)
+    }
+
+    /// Calls `f` if the promise is cancelled, before all other callbacks, and gives the promise back.
+    ///
+    /// On a promise cancelled already `f` runs now; on one settled otherwise never.
+    pub fn on_cancel(self, f: impl FnOnce() + 'static) -> Promise<T> {
+        let cell = self.into_cell();
+        observe_cancel(&cell, f);
+        Promise::of_cell(cell)
+    }
+
+    /// Lets the work go on unattended; if it fails, [`crate::hook`] is told, with this call's place.
+    ///
+    /// ```
+    /// lisle_core::ready(1).detach(); // nothing to tell
+    /// ```
+    #[doc(alias = "async")]
+    #[doc(alias = "spawn_local")]
+    #[track_caller]
+    pub fn detach(self) {
+        let site = Location::caller();
+        self.consume(move |result| {
+            if let Err(error) = result {
+                report(error, FailureKind::Detached, Some(site));
+            }
+        });
+    }
+
+    /// Lets the work go on unattended and gives its error, if any, to `handler`.
+    #[doc(alias = "dont_wait")]
+    pub fn detach_with(self, handler: impl FnOnce(Error) + 'static) {
+        self.consume(|result| {
+            if let Err(error) = result {
+                handler(error);
+            }
+        });
+    }
+}

@@ -1,0 +1,121 @@
+//! The scheduler of one thread: resolution, run queue, pauses, timers. It has no loop and no clock of its own.
+//!
+//! A runtime drives it; one *lap* is
+//!
+//! ```text
+//!   run_ready()      one generation of the run queue: tasks and fibers that were woken
+//!   advance(now)     timers that are due
+//!   (engine turn)    completions are collected, then their waiters are told
+//!   wake_paused()    the pauses made until here, oldest first
+//! ```
+//!
+//! so neither a task that wakes itself nor a chain of pauses can keep the engine from its turn.
+//!
+//! # Resolution
+//! `NESTING` counts the resolutions on the stack. The immediate flavour runs a batch of waiters where it stands; the deferring
+//! flavour queues it if a resolution is in progress, and the outermost resolution drains that queue before it returns. Inside
+//! a batch, callbacks that settle further promises hand their batches back instead of calling: depth first, newest
+//! first, with a heap stack, so a chain of a million promises needs no more machine stack than one.
+//!
+//! The files: `tasks.rs` slab, run queue and cancel; `waker.rs` integer wakers (unsafe); `mailbox.rs` wakes from other
+//! threads; `pause.rs`, `sleep.rs` leaves.
+
+pub mod mailbox;
+pub mod pause;
+pub mod sleep;
+pub mod tasks;
+pub(crate) mod waker;
+
+use crate::promise::cell::Batch;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+pub use tasks::TaskId;
+
+thread_local! {
+    static NESTING: Cell<u32> = const { Cell::new(0) };
+    static DEFERRED: RefCell<VecDeque<Batch>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Counts one resolution; restores the count even if a destructor panics through it.
+struct Nesting {
+    before: u32,
+}
+
+impl Nesting {
+    fn enter() -> Nesting {
+        let before = NESTING.get();
+        NESTING.set(before + 1);
+        Nesting { before }
+    }
+}
+
+impl Drop for Nesting {
+    fn drop(&mut self) {
+        NESTING.set(self.before);
+    }
+}
+
+/// Runs a batch now, as a resolution of its own.
+pub(crate) fn run_now(batch: Batch) {
+    let nesting = Nesting::enter();
+    run_batch(batch);
+    if nesting.before == 0 {
+        drain_deferred();
+    }
+}
+
+/// Runs a batch now, or after the resolution in progress.
+pub(crate) fn run_or_defer(batch: Batch) {
+    if NESTING.get() == 0 {
+        run_now(batch);
+    } else {
+        DEFERRED.with_borrow_mut(|queue| queue.push_back(batch));
+    }
+}
+
+fn drain_deferred() {
+    while let Some(batch) = DEFERRED.with_borrow_mut(VecDeque::pop_front) {
+        run_batch(batch);
+    }
+}
+
+fn run_batch(mut top: Batch) {
+    let mut below: Vec<Batch> = Vec::new();
+    loop {
+        let Some(waiter) = top.pop() else {
+            match below.pop() {
+                Some(batch) => top = batch,
+                None => return,
+            }
+            continue;
+        };
+        if let Some(next) = waiter.step() {
+            // An exhausted batch is replaced, so that a chain keeps the stack empty.
+            let rest = std::mem::replace(&mut top, next);
+            if !rest.is_empty() {
+                below.push(rest);
+            }
+        }
+    }
+}
+
+/// Whether a lap has anything to do without waiting: woken tasks, pauses, mail.
+#[must_use]
+pub fn has_work() -> bool {
+    tasks::has_ready() || pause::paused_count() > 0 || mailbox::has_mail()
+}
+
+/// Forgets all work of this thread: tasks and pauses are dropped, whoever waits for them is told `Abandoned`.
+///
+/// Destructors may start new work; that is dropped as well, up to a limit of rounds.
+pub fn reset() {
+    const ROUNDS_MAX: usize = 64;
+    for _ in 0..ROUNDS_MAX {
+        let dropped = tasks::abandon() + pause::abandon() + sleep::abandon();
+        drain_deferred();
+        if dropped == 0 {
+            return;
+        }
+    }
+}

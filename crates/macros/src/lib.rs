@@ -1,0 +1,1 @@
+//! `#[lisle::main]` and `#[lisle::test]`, nothing more.

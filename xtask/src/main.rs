@@ -1,0 +1,43 @@
+//! The checks of this repository, as one program: `cargo xtask ci` is everything, the rest are its parts.
+//!
+//! ```text
+//!   cargo xtask ci               every check, in order; the last line is «N passed, 0 failed»
+//!   cargo xtask tidy [--bless]   the laws that a compiler does not know; --bless rewrites the hashes
+//!   cargo xtask golden [DIR]     the programs of DIR, their traces compared with Lwt's
+//! ```
+//!
+//! Not here: anything that a released program needs. No crate may depend on this one.
+
+mod ci;
+mod lex;
+mod step;
+mod tidy;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask ci | tidy [--bless] | golden [DIR]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = repository();
+    let passed = match words.as_slice() {
+        ["ci"] => ci::run(&root),
+        ["tidy"] => tidy::run(&root, tidy::Hashes::Compare),
+        ["tidy", "--bless"] => tidy::run(&root, tidy::Hashes::Rewrite),
+        ["golden"] => ci::golden(&root, ci::GOLDEN_FOLDER),
+        ["golden", folder] => ci::golden(&root, folder),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The root of the repository: the folder above this package.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask/ stands in the repository").to_path_buf()
+}
