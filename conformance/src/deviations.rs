@@ -1,7 +1,7 @@
 //! The list of the cases in which the library differs from the reference on purpose.
 //!
-//! A line `#name reason…` names a case; other lines are prose. The list may only shrink: a listed case that passes is an
-//! error, as is a listed case that does not exist.
+//! A line `#name reason…` names a case; other lines are prose. The list may only shrink: a listed case that
+//! passes is an error, as is a listed case that does not exist.
 
 use std::collections::BTreeMap;
 use std::path::Path;

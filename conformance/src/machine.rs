@@ -1,12 +1,12 @@
 //! What a running program has: its registers, its trace, and the blocks that are callbacks.
 //!
-//! Callbacks run inside library calls and use the same registers, so no borrow here lasts longer than one method and no
-//! method calls an operation of the library while it borrows. Values that are replaced are dropped after the borrow for
-//! the same reason: a drop may run anything.
+//! Callbacks run inside library calls and use the same registers, so no borrow here lasts longer than one
+//! method and no method calls an operation of the library while it borrows. Values that are replaced are
+//! dropped after the borrow for the same reason: a drop may run anything.
 //!
-//! Nobody but the program may settle its promises. A resolver that is dropped would (with `Abandoned`), so one that
-//! loses its register is kept in `displaced` until the program is over. From `close` on blocks do nothing, so that what
-//! the end of the program settles cannot run it any further.
+//! Nobody but the program may settle its promises. A resolver that is dropped would (with `Abandoned`), so
+//! one that loses its register is kept in `displaced` until the program is over. From `close` on blocks do
+//! nothing, so that what the end of the program settles cannot run it any further.
 //!
 //! Not here: what a statement does (`run`), and how a program is started and compared (`verdict`).
 
@@ -140,7 +140,8 @@ impl Machine {
         self.assign_shared(promise, shared);
     }
 
-    /// The resolver, if a resolving statement may use it now; writes the line that the language asks for if not.
+    /// The resolver, if a resolving statement may use it now; writes the line that the language asks for if
+    /// not.
     #[must_use]
     pub(crate) fn claim(&self, register: U) -> Option<Resolver<i64>> {
         let promise = self.0.seats.borrow().get(&register.0).map(|seat| seat.promise.clone());

@@ -5,7 +5,8 @@
 //! lisle-conformance [DIR] --verbose NAME     print a case: program, expected trace, actual trace
 //! ```
 //!
-//! DIR is `conformance/golden` if it is not given. Exit code: 0 all passed, 1 some failed, 2 nothing could be run.
+//! DIR is `conformance/golden` if it is not given. Exit code: 0 all passed, 1 some failed, 2 nothing could
+//! be run.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

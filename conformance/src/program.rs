@@ -1,11 +1,12 @@
 //! A golden program as a tree: what the parser makes and the interpreter walks.
 //!
-//! The language is described in `golden/FORMAT.md`; the enums below stand in the order of its section 4, one for each
-//! part of it. Every statement of the language is here, also those that the library cannot run yet: `run::missing`
-//! names those, so a new operation of the library is one arm there and needs no change in this file.
+//! The language is described in `golden/FORMAT.md`; the enums below stand in the order of its section 4, one
+//! for each part of it. Every statement of the language is here, also those that the library cannot run yet:
+//! `run::missing` names those, so a new operation of the library is one arm there and needs no change in
+//! this file.
 //!
-//! A tree is plain data without promises, so it may cross threads; blocks are behind `Arc` because the callbacks made
-//! from a block outlive the statement that has it.
+//! A tree is plain data without promises, so it may cross threads; blocks are behind `Arc` because the
+//! callbacks made from a block outlive the statement that has it.
 
 use std::sync::Arc;
 

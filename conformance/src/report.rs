@@ -7,7 +7,8 @@ use crate::deviations::Deviations;
 use crate::parse::{Case, Problem, cases};
 use crate::verdict::{Verdict, judge};
 
-/// The counts of one corpus file. Every case is in exactly one of `passed`, `deviating`, `unsupported`, `failing`.
+/// The counts of one corpus file. Every case is in exactly one of `passed`, `deviating`, `unsupported`,
+/// `failing`.
 #[derive(Clone, Debug, Default)]
 pub struct Family {
     /// Its name: `core`.

@@ -1,7 +1,7 @@
 //! Runs one case and compares its trace with the reference's.
 //!
-//! A case runs on a thread of its own: the library keeps its queues per thread, so each program starts with fresh ones,
-//! and a program that panics or never ends spoils no other.
+//! A case runs on a thread of its own: the library keeps its queues per thread, so each program starts with
+//! fresh ones, and a program that panics or never ends spoils no other.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -91,12 +91,14 @@ fn trace(case: &Case) -> Vec<String> {
         FailureKind::Detached | FailureKind::Callback => {
             listener.log(format!("hook {}", shown(failure.error())));
         }
-        // What the reference never reports, such as a failure that nobody looked at, is no event of the trace.
+        // What the reference never reports, such as a failure that nobody looked at, is no event of the
+        // trace.
         _ => {}
     });
     run::statements(&machine, &Scope::top(), &case.program.statements);
     let trace = machine.close();
-    // What is still pending is now settled or dropped, so that every path of the library's teardown is walked too.
+    // What is still pending is now settled or dropped, so that every path of the library's teardown is
+    // walked too.
     hook::set(|_| {});
     wake_paused();
     machine.empty();

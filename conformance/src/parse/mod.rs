@@ -1,10 +1,11 @@
 //! Text to tree: a corpus file to its cases, the lines of a program to statements with nested blocks.
 //!
-//! The grammar is `golden/FORMAT.md` sections 1 and 2. It is read strictly: an unknown word, a missing or superfluous
-//! operand, a block too many is a `Problem` with its line number, for a program that is read wrongly would otherwise
-//! show up as a wrong library.
+//! The grammar is `golden/FORMAT.md` sections 1 and 2. It is read strictly: an unknown word, a missing or
+//! superfluous operand, a block too many is a `Problem` with its line number, for a program that is read
+//! wrongly would otherwise show up as a wrong library.
 //!
-//! Here: files, cases, the nesting of blocks. In `statement`: the operands and the table of the statements' words.
+//! Here: files, cases, the nesting of blocks. In `statement`: the operands and the table of the statements'
+//! words.
 
 mod statement;
 

@@ -1,8 +1,8 @@
 //! One line to one statement: the forms of the operands, and the table of the words.
 //!
-//! The tables below have one function for each part of FORMAT.md section 4 and one arm for each statement. An operand's
-//! kind is not written in the table: it follows from the field it is put into (`Operand`), so that table and tree
-//! cannot disagree.
+//! The tables below have one function for each part of FORMAT.md section 4 and one arm for each statement.
+//! An operand's kind is not written in the table: it follows from the field it is put into (`Operand`), so
+//! that table and tree cannot disagree.
 
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
 //! Executes statements: one file for each part of the language, one match arm for each statement.
 //!
-//! Each arm keeps the order that programs can observe: read the operands, run the operation, then assign the result.
+//! Each arm keeps the order that programs can observe: read the operands, run the operation, then assign the
+//! result.
 //!
-//! A statement that the library cannot run yet is named by `missing`, which is asked before a program starts. To add a
-//! part (storage, locks, pool, switch, streams): a file here like `cancellation`, its arm in `statements`, and its arm
-//! in `missing` goes.
+//! A statement that the library cannot run yet is named by `missing`, which is asked before a program
+//! starts. To add a part (storage, locks, pool, switch, streams): a file here like `cancellation`, its arm
+//! in `statements`, and its arm in `missing` goes.
 
 mod cancellation;
 mod composition;

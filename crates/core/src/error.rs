@@ -1,9 +1,10 @@
 //! The one error with which a promise is rejected: two words, cheap to clone, `Send + Sync`.
 //!
-//! It says *what happened* (`Canceled`, `Abandoned`, `Panicked`, an OS error, or any `std::error::Error`), not whose
-//! type it was: cancellation must be able to put its error into any promise, so the error cannot be a type parameter.
-//! Errors that a caller wants to match by type travel as values, `Promise<Result<A, X>>`, or are downcast.
-//! `Error` does not implement `std::error::Error`, so that `?` can convert from everything that does (as `anyhow` does).
+//! It says *what happened* (`Canceled`, `Abandoned`, `Panicked`, an OS error, or any `std::error::Error`),
+//! not whose type it was: cancellation must be able to put its error into any promise, so the error cannot be
+//! a type parameter. Errors that a caller wants to match by type travel as values, `Promise<Result<A, X>>`,
+//! or are downcast. `Error` does not implement `std::error::Error`, so that `?` can convert from everything
+//! that does (as `anyhow` does).
 
 use std::any::Any;
 use std::fmt;
@@ -117,7 +118,9 @@ impl Error {
     pub fn io_kind(&self) -> io::ErrorKind {
         match &self.0 {
             Kind::Os(code) => io::Error::from_raw_os_error(*code).kind(),
-            Kind::Other(error) => error.downcast_ref::<io::Error>().map_or(io::ErrorKind::Other, io::Error::kind),
+            Kind::Other(error) => {
+                error.downcast_ref::<io::Error>().map_or(io::ErrorKind::Other, io::Error::kind)
+            }
             _ => io::ErrorKind::Other,
         }
     }
@@ -163,7 +166,8 @@ impl<E: std::error::Error + Send + Sync + 'static> From<E> for Error {
 }
 
 impl From<Error> for io::Error {
-    /// An OS error keeps its code, a wrapped `io::Error` its kind; the rest becomes `ErrorKind::Other` with the text.
+    /// An OS error keeps its code, a wrapped `io::Error` its kind; the rest becomes `ErrorKind::Other` with
+    /// the text.
     fn from(error: Error) -> io::Error {
         match error.raw_os_error() {
             Some(code) => io::Error::from_raw_os_error(code),

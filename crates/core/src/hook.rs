@@ -1,12 +1,13 @@
 //! Where failures go that nobody looks at: one hook per thread, called once for each.
 //!
-//! Four kinds arrive here: a rejected promise that was detached, a panic in an observer or a detached callback, a rejection whose
-//! every handle was dropped unread, and a panic in a destructor. The default prints one line on stderr and goes on; it is silent about
-//! cancellation, which is not a failure.
+//! Four kinds arrive here: a rejected promise that was detached, a panic in an observer or a detached
+//! callback, a rejection whose every handle was dropped unread, and a panic in a destructor. The default
+//! prints one line on stderr and goes on; it is silent about cancellation, which is not a failure. A reset
+//! (`sched::reset`: the runtime is dropped) tells nobody of what it abandons.
 //! A panic inside the hook itself is caught and dropped: there is nobody left to tell.
 
 use crate::Error;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::rc::Rc;
 
@@ -53,6 +54,25 @@ type Hook = Rc<dyn Fn(&Failure)>;
 
 thread_local! {
     static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+    /// Whether the thread's work is being abandoned on purpose.
+    static ABANDONING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it lives, `Abandoned` is no failure: the owner of the work said so.
+pub(crate) struct Silence {
+    before: bool,
+}
+
+impl Silence {
+    pub(crate) fn about_abandoned() -> Silence {
+        Silence { before: ABANDONING.replace(true) }
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        ABANDONING.set(self.before);
+    }
 }
 
 /// Replaces this thread's hook.
@@ -80,6 +100,9 @@ pub fn reset() {
 /// Reports a failure, once. Never panics, runs the hook with nothing borrowed.
 #[cold]
 pub(crate) fn report(error: Error, kind: FailureKind, site: Option<&'static Location<'static>>) {
+    if error.is_abandoned() && ABANDONING.get() {
+        return;
+    }
     let failure = Failure { error, kind, site };
     // During the thread's destruction the hook may be gone; the default still tells.
     let hook = HOOK.try_with(|slot| slot.borrow().clone()).ok().flatten();

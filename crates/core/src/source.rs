@@ -1,8 +1,9 @@
 //! Promises whose state lives in somebody else's table: pauses, timers, tasks, operations in flight.
 //!
-//! Such a *leaf* needs no allocation: the promise is a reference to its table and a token. Only when it becomes shared or
-//! gets observers is a cell made for it. A [`Source`] is that table's face, and this crate's only opening for others:
-//! whoever joins it to an engine implements `Source` for each type of result.
+//! Such a *leaf* needs no allocation: the promise is a reference to its table and a token. Only when it
+//! becomes shared or gets observers is a cell made for it. A [`Source`] is that table's face, and this
+//! crate's only opening for others: whoever joins it to an engine implements `Source` for each type of
+//! result.
 //!
 //! ```text
 //!   token:  Waiting ──settled by the table──► Settled ──take──► gone
@@ -16,8 +17,8 @@ use crate::{Promise, Result, Waiter};
 
 /// A table of pending results of type `T`. See the module page for a token's life.
 ///
-/// Implementations are unit structs that find their table through a thread-local, so that a promise can outlive it: for a
-/// token unknown by then `take` returns `Some(Err(Error::abandoned()))`.
+/// Implementations are unit structs that find their table through a thread-local, so that a promise can
+/// outlive it: for a token unknown by then `take` returns `Some(Err(Error::abandoned()))`.
 pub trait Source<T: 'static>: Sync + 'static {
     /// The result, if there is one; the token is gone then.
     fn take(&self, token: u64) -> Option<Result<T>>;
@@ -71,8 +72,8 @@ impl<T: 'static> Drop for Leaf<T> {
     }
 }
 
-/// The promise of a table's token. The table must settle or outlive it; the handle takes or releases it, once.
-#[must_use]
+/// The promise of a table's token. The table must settle or outlive it; the handle takes or releases it,
+/// once.
 pub fn leaf<T: 'static>(source: &'static dyn Source<T>, token: u64) -> Promise<T> {
     Promise { repr: Repr::Leaf(Leaf { source, token, watched: false }) }
 }

@@ -46,7 +46,7 @@ fn boundaries() -> Vec<u64> {
     ticks
 }
 
-// ── Insert ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Insert ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 #[test]
 fn an_empty_wheel_has_nothing_to_say() {
@@ -99,7 +99,7 @@ fn the_last_tick_never_comes() {
     assert!(timers.is_empty());
 }
 
-// ── Cancel and keys ─────────────────────────────────────────────────────────────────────────────────────────
+// ── Cancel and keys ────────────────────────────────────────────────────────────────────────────────────────
 
 #[test]
 fn cancel_takes_any_place_of_a_list() {
@@ -182,7 +182,7 @@ fn get_mut_changes_what_is_handed_out() {
     assert_eq!(timers.get_mut(key), None);
 }
 
-// ── Expire ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Expire ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 #[test]
 fn expire_appends_and_keeps_what_is_there() {
@@ -251,7 +251,8 @@ fn equal_deadlines_fire_as_inserted_although_some_came_from_higher_levels() {
     const DEADLINE: u64 = 64 * 64 * 64 + 64 * 64 + 64 + 1;
     let mut timers = Timers::new();
     let mut id = 0;
-    // Each stop is inside another level as seen from the deadline, so the timers start on levels 3, 2, 1 and 0.
+    // Each stop is inside another level as seen from the deadline, so the timers start on levels 3, 2, 1 and
+    // 0.
     for stop in [0, 5, 64 * 64 * 64, 64 * 64 * 64 + 64 * 64, DEADLINE - 1] {
         assert!(expired(&mut timers, stop).is_empty());
         for _ in 0..3 {
@@ -299,7 +300,36 @@ fn waiters_are_dropped_once_and_by_nobody_else() {
     assert_eq!(Rc::strong_count(&token), 1);
 }
 
-// ── Against a model ─────────────────────────────────────────────────────────────────────────────────────────
+// ── Drain ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+#[test]
+fn drain_hands_out_everything_by_deadline_and_every_key_is_stale_after() {
+    let mut timers = Timers::new();
+    expired(&mut timers, 1_000);
+    let deadlines = [u64::MAX, 5, 2_000, 1_001, u64::MAX - 1, 5, 1 << 40, 0, 2_000, u64::MAX];
+    let keys: Vec<_> =
+        (0..).zip(deadlines).map(|(id, deadline)| timers.insert(deadline, (deadline, id))).collect();
+    timers.cancel(keys[3]);
+    let mut drained = vec![(7, 7)];
+    timers.drain(&mut drained);
+    let mut expected: Vec<_> =
+        deadlines.into_iter().zip(0..).filter(|&(deadline, _)| deadline != 1_001).collect();
+    expected.sort_unstable();
+    assert_eq!(drained.remove(0), (7, 7));
+    assert_eq!(drained, expected);
+    assert!(timers.is_empty() && timers.next_deadline().is_none());
+    for deadline in deadlines {
+        timers.insert(deadline, (deadline, 100));
+    }
+    for key in keys {
+        assert_eq!(timers.cancel(key), None);
+    }
+    assert_eq!(timers.len(), deadlines.len());
+    timers.insert(999, (999, 0));
+    assert_eq!(timers.next_deadline(), Some(0), "time goes on from where it was");
+}
+
+// ── Against a model ────────────────────────────────────────────────────────────────────────────────────────
 
 /// The wheel, and beside it a map that is sorted by (deadline, order of insertion) and so obviously right.
 #[derive(Default)]

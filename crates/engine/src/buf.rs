@@ -4,9 +4,9 @@
 //!   storage: ├──── len ────┤╌╌╌╌ spare ╌╌╌╌┤ capacity        all of it initialised, so no unsafe here
 //! ```
 //!
-//! A [`Buf`] is made from `Vec<u8>`, `Bytes`, `BytesMut`, a static slice or a pool buffer, without copying, and moves into an
-//! operation and back out of its outcome. Its bytes do not move in memory when the `Buf` itself moves: every kind of
-//! storage keeps them on the heap, in a static or in the pool.
+//! A [`Buf`] is made from `Vec<u8>`, `Bytes`, `BytesMut`, a static slice or a pool buffer, without copying,
+//! and moves into an operation and back out of its outcome. Its bytes do not move in memory when the `Buf`
+//! itself moves: every kind of storage keeps them on the heap, in a static or in the pool.
 //! Not here: the pool itself (`pool.rs`), vectored buffers.
 
 use crate::pool::PoolBuf;
@@ -15,8 +15,8 @@ use std::ops::Deref;
 
 /// An owned run of bytes, some of which are filled.
 ///
-/// `Deref` gives the filled part. Reading operations replace the content, up to [`Buf::capacity`]; storage that cannot
-/// be written (`Bytes`, static slices) has capacity 0 for them.
+/// `Deref` gives the filled part. Reading operations replace the content, up to [`Buf::capacity`]; storage
+/// that cannot be written (`Bytes`, static slices) has capacity 0 for them.
 ///
 /// ```
 /// use lisle_engine::Buf;

@@ -1,10 +1,14 @@
 //! Counted descriptors: closed when the last holder (handle or operation in flight) lets go.
 //!
-//! An operation holds an [`Fd`] from `submit` to its last completion, so a number can never be closed and reused under an
-//! operation, and a late operation can never reach another file. Each `Fd` also carries an identity that is unique in
-//! the process: engines that keep tables by number compare identities and so notice that a number has changed hands.
-//! Not here: waiting for holders to let go, and `close` through the kernel's queue (measured slower; DECISIONS.md).
+//! An operation holds an [`Fd`] from `submit` to its last completion, so a number can never be closed and
+//! reused under an operation, and a late operation can never reach another file. Each `Fd` also carries an
+//! identity that is unique in the process: engines that keep tables by number compare identities and so
+//! notice that a number has changed hands.
+//! Not here: waiting for holders to let go, and `close` through the kernel's queue (measured slower;
+//! DECISIONS.md).
 
+use crate::Interest;
+use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,13 +23,25 @@ pub struct Fd(Rc<Counted>);
 struct Counted {
     fd: OwnedFd,
     id: u64,
+    /// A guess: the last receive took all there was, so the next one will have to wait.
+    drained: Cell<bool>,
+    /// For the ring engine: the last operation of each lane (`uring/flights.rs`), [`NO_LANE`] if it is empty.
+    lanes: [Cell<u64>; 2],
 }
+
+/// No operation can have this name.
+pub(crate) const NO_LANE: u64 = u64::MAX;
 
 impl Fd {
     /// Takes over a descriptor. It should be in non-blocking mode and close-on-exec.
     #[must_use]
     pub fn new(fd: OwnedFd) -> Fd {
-        Fd(Rc::new(Counted { fd, id: NEXT_ID.fetch_add(1, Ordering::Relaxed) }))
+        Fd(Rc::new(Counted {
+            fd,
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            drained: Cell::new(false),
+            lanes: [Cell::new(NO_LANE), Cell::new(NO_LANE)],
+        }))
     }
 
     /// Identity of this open descriptor: never reused, unlike the number.
@@ -38,6 +54,20 @@ impl Fd {
     #[must_use]
     pub fn raw(&self) -> RawFd {
         self.0.fd.as_raw_fd()
+    }
+
+    /// Whether the last receive is known to have emptied the socket. Wrong at worst by a little time.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.0.drained.get()
+    }
+
+    pub(crate) fn set_drained(&self, drained: bool) {
+        self.0.drained.set(drained);
+    }
+
+    /// The last operation in the lane of one direction.
+    pub(crate) fn lane(&self, side: Interest) -> &Cell<u64> {
+        &self.0.lanes[side as usize]
     }
 
     /// How many handles and operations hold it.

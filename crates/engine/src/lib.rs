@@ -1,8 +1,8 @@
 //! Operations, completions, and the engines that perform them.
 //!
 //! This crate is the whole seam between Lisle and an operating system. It knows no promises and runs no
-//! callbacks: it takes an [`Op`], which owns every buffer and descriptor the kernel may touch, and gives back a
-//! [`Completion`] when the kernel is done with them.
+//! callbacks: it takes an [`Op`], which owns every buffer and descriptor the kernel may touch, and gives
+//! back a [`Completion`] when the kernel is done with them.
 //!
 //! ```text
 //!   submit(token, op) ──► Done(outcome)            the engine could finish at once
@@ -14,22 +14,27 @@
 //!
 //! # The contract of an engine
 //!
-//! 1. Each submitted operation gets exactly one *last* completion (`more == false`), either from `submit` or from a
-//!    later `turn`. Only multishot operations (`AcceptMulti`, `RecvMulti`) get others before it, always from `turn`.
-//! 2. The engine owns the operation (descriptor and buffer) until that last completion; then the buffer comes back in
-//!    the [`Outcome`].
+//! 1. Each submitted operation gets exactly one *last* completion (`more == false`), either from `submit` or
+//!    from a later `turn`. Only multishot operations (`AcceptMulti`, `RecvMulti`) get others before it,
+//!    always from `turn`.
+//! 2. The engine owns the operation (descriptor and buffer) until that last completion; then the buffer
+//!    comes back in the [`Outcome`].
 //! 3. `cancel` only asks. The last completion says what happened: the value if it was done, else
 //!    [`Outcome::Canceled`]. Cancelling an unknown or finished token does nothing.
-//! 4. `turn` appends completions to a list and runs nothing else. It returns early for a completion, a wake-up or a
-//!    signal; it never fails for `EINTR`.
-//! 5. With [`Wait::Poll`] and nothing to submit and nothing pending, `turn` makes no system call (readiness engines
-//!    poll once per lap while something is registered).
+//! 4. `turn` appends completions to a list and runs nothing else. It returns early for a completion, a
+//!    wake-up or a signal; it never fails for `EINTR`.
+//! 5. With [`Wait::Poll`] and nothing to submit and nothing pending, `turn` makes no system call (readiness
+//!    engines poll once per lap while something is registered).
 //! 6. Dropping an engine first cancels and drains what the kernel still holds, then frees memory.
 //! 7. `submit` never fails: an error is an outcome.
+//! 8. Sends on one descriptor take effect in the order of their submission, and so do receives: a new one
+//!    does not overtake one that waits. A shutdown lets earlier sends go as far as the socket has room.
 //!
-//! Not here: timers (the caller passes the time until its next deadline to `turn`), promises, callbacks, threads.
+//! Not here: timers (the caller passes the time until its next deadline to `turn`), promises, callbacks,
+//! threads.
 
 pub mod buf;
+pub mod cpu;
 pub mod fd;
 pub mod op;
 pub mod pool;
@@ -41,8 +46,8 @@ pub mod waker;
 
 pub use buf::Buf;
 pub use fd::Fd;
-pub use waker::EngineWaker;
 pub use op::{Completion, Interest, Op, Outcome, Token};
+pub use waker::EngineWaker;
 
 use std::io;
 use std::time::Duration;

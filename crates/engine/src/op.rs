@@ -1,7 +1,7 @@
 //! Everything we ask of a kernel, and everything it may answer.
 //!
-//! Both enums are closed: each engine has one `match` over [`Op`], so the compiler lists what a new operation needs.
-//! An `Op` owns what it lends to the kernel; the buffer comes back in the [`Outcome`].
+//! Both enums are closed: each engine has one `match` over [`Op`], so the compiler lists what a new
+//! operation needs. An `Op` owns what it lends to the kernel; the buffer comes back in the [`Outcome`].
 //! Not here: how an operation is performed (`readiness/perform.rs`, `uring/encode.rs`).
 
 use crate::{Buf, Fd};
@@ -9,7 +9,8 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketAddrAny};
 use std::os::fd::OwnedFd;
 
-/// The caller's name for an operation in flight; the engine only carries it. Must be unique among those in flight.
+/// The caller's name for an operation in flight; the engine only carries it. Must be unique among those in
+/// flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
 
@@ -41,8 +42,8 @@ pub enum Op {
     Connect {
         /// A fresh stream socket.
         fd: Fd,
-        /// The peer.
-        addr: SocketAddrAny,
+        /// The peer. Boxed, since an address would make every other operation more than twice as large.
+        addr: Box<SocketAddrAny>,
     },
     /// Sends `buf[start..]` (never raises `SIGPIPE`): [`Outcome::Sent`]; may be short.
     Send {
@@ -53,15 +54,17 @@ pub enum Op {
         /// Where to begin.
         start: usize,
     },
-    /// Sends all of `buf` and completes when the last byte is handed to the kernel: [`Outcome::Sent`] with `sent ==
-    /// buf.len()`, or [`Outcome::Failed`].
+    /// Sends all of `buf` and completes when the last byte is handed to the kernel: [`Outcome::Sent`] with
+    /// `sent == buf.len()`, or [`Outcome::Failed`]. Cancelled halfway, it tells how far it came:
+    /// [`Outcome::Sent`] with less.
     SendAll {
         /// A connected socket.
         fd: Fd,
         /// The bytes.
         buf: Buf,
     },
-    /// Receives into `buf`, up to its capacity, replacing its content: [`Outcome::Received`]; empty at the end.
+    /// Receives into `buf`, up to its capacity, replacing its content: [`Outcome::Received`]; empty at the
+    /// end.
     Recv {
         /// A connected socket.
         fd: Fd,
@@ -73,8 +76,9 @@ pub enum Op {
         /// A connected socket.
         fd: Fd,
     },
-    /// Receives into pool buffers until end of file, cancel or failure: one [`Outcome::Received`] each, with `more`;
-    /// the last one is empty at the end of the stream. The pool running dry is not an error: it goes on when buffers return.
+    /// Receives into pool buffers until end of file, cancel or failure: one [`Outcome::Received`] each, with
+    /// `more`; the last one is empty at the end of the stream. The pool running dry is not an error: it goes
+    /// on when buffers return.
     RecvMulti {
         /// A connected socket.
         fd: Fd,
@@ -138,3 +142,6 @@ pub struct Completion {
     /// Whether the operation goes on (multishot only).
     pub more: bool,
 }
+
+// An operation is moved on every submit: keep it within two cache lines.
+const _: () = assert!(size_of::<Op>() <= 80);

@@ -6,9 +6,10 @@
 //!    └──── free list ◄────────┘        pool gone: the memory is just freed
 //! ```
 //!
-//! A [`PoolBuf`] owns its bytes outright (they are moved out of the free list), so nobody needs unsafe code to fill or
-//! read it, and it may outlive the pool. Memory is made on demand, never beyond [`PoolConfig::buffers_max`].
-//! Not here: which buffers the kernel may pick from (`uring/lend.rs`), what to do when the pool is dry (the engines).
+//! A [`PoolBuf`] owns its bytes outright (they are moved out of the free list), so nobody needs unsafe code
+//! to fill or read it, and it may outlive the pool. Memory is made on demand, never beyond
+//! [`PoolConfig::buffers_max`]. Not here: which buffers the kernel may pick from (`uring/lend.rs`), what to
+//! do when the pool is dry (the engines).
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -37,7 +38,8 @@ pub struct Pool(Rc<Home>);
 #[derive(Debug)]
 struct Home {
     config: PoolConfig,
-    // `Vec` rather than `Box`: a moved `Box` claims to be the only way to its bytes, and the kernel may hold a pointer.
+    // `Vec` rather than `Box`: a moved `Box` claims to be the only way to its bytes, and the kernel may hold
+    // a pointer.
     free: RefCell<Vec<Vec<u8>>>,
     made: Cell<usize>,
 }

@@ -6,8 +6,8 @@
 //!   Only(kind) ──► that one, or an error that names cause and cure
 //! ```
 //!
-//! The probe does what the engine will do, so what it says holds: containers and sandboxes refuse single steps with
-//! errors that no version number tells. [`report`] collects the same facts for `lisle doctor`.
+//! The probe does what the engine will do, so what it says holds: containers and sandboxes refuse single
+//! steps with errors that no version number tells. [`report`] collects the same facts for `lisle doctor`.
 //! Not here: printing (the caller prints a reason once), parsing command lines.
 
 use crate::uring::{self, Mode, Refusal, Uring};
@@ -101,7 +101,13 @@ pub struct Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let errno = errno_name(self.errno);
-        write!(f, "{}: not available ({errno} at {}). Likely cause: {}", self.kind.name(), self.step, self.cause)
+        write!(
+            f,
+            "{}: not available ({errno} at {}). Likely cause: {}",
+            self.kind.name(),
+            self.step,
+            self.cause
+        )
     }
 }
 
@@ -117,7 +123,10 @@ pub struct Opened {
 
 impl fmt::Debug for Opened {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opened").field("kind", &self.kind).field("reason", &self.reason).finish_non_exhaustive()
+        f.debug_struct("Opened")
+            .field("kind", &self.kind)
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
     }
 }
 
@@ -189,7 +198,8 @@ const OPCODES: [(&str, u8); 9] = [
     ("connect", opcode::Connect::CODE),
     ("send", opcode::Send::CODE),
     ("recv", opcode::Recv::CODE),
-    // Not used themselves: they came with multishot receive and lasting cancellation (Linux 6.0), which have no code.
+    // Not used themselves: they came with multishot receive and lasting cancellation (Linux 6.0), which have
+    // no code.
     ("send_zc", opcode::SendZc::CODE),
     ("socket", opcode::Socket::CODE),
 ];
@@ -203,7 +213,7 @@ fn try_out(engine: &mut Uring) -> Result<(), Refusal> {
     if OPCODES.iter().any(|(_, code)| !table.is_supported(*code)) {
         return Err(Refusal { step: "the opcode table", errno: Errno::NOSYS });
     }
-    engine.register_pool().map_err(refuse("IORING_REGISTER_PBUF_RING"))?;
+    engine.register_pool().map_err(|errno| Refusal { step: "IORING_REGISTER_PBUF_RING", errno })?;
     let mut done: Vec<Completion> = Vec::new();
     if let Submitted::Pending = engine.submit(Token(0), Op::Nop) {
         // A no-op completes within the call that submits it.

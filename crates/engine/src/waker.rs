@@ -1,7 +1,7 @@
 //! Waking a sleeping engine from another thread: an eventfd that lives as long as its last handle.
 //!
-//! The descriptor is owned by an `Arc`, so a wake-up after the engine is gone writes to an eventfd nobody reads and can
-//! never reach another file that got the same number.
+//! The descriptor is owned by an `Arc`, so a wake-up after the engine is gone writes to an eventfd nobody
+//! reads and can never reach another file that got the same number.
 //! Not here: when to wake. The caller (a mailbox) decides that, once per sleep.
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -9,7 +9,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Ends a sleeping `turn`. Cheap to clone, usable from any thread at any time, harmless after the engine is gone.
+/// Ends a sleeping `turn`. Cheap to clone, usable from any thread at any time, harmless after the engine is
+/// gone.
 #[derive(Debug, Clone)]
 pub struct EngineWaker(Arc<OwnedFd>);
 

@@ -1,8 +1,8 @@
 //! One suite, each test on every engine: what an engine promises, attacked from all sides.
 //!
-//! `on_every_engine!(name, |rig| { … })` makes four tests, `name::epoll` … `name::io_uring`. The ring's is skipped, with a
-//! line that says why, only where the kernel refuses a ring; elsewhere it must pass like the others.
-//! No test asserts how long something took, except that a sleep was not too short.
+//! `on_every_engine!(name, |rig| { … })` makes four tests, `name::epoll` … `name::io_uring`. The ring's is
+//! skipped, with a line that says why, only where the kernel refuses a ring; elsewhere it must pass like the
+//! others. No test asserts how long something took, except that a sleep was not too short.
 //! Not here: units of one engine (beside their code), promises (crates/lisle/tests).
 
 #[macro_use]
@@ -15,8 +15,6 @@ mod calls;
 mod cancel;
 #[path = "conformance/connect.rs"]
 mod connect;
-#[path = "conformance/limits.rs"]
-mod limits;
 #[path = "conformance/multi.rs"]
 mod multi;
 #[path = "conformance/numbers.rs"]
@@ -27,5 +25,7 @@ mod receive;
 mod send;
 #[path = "conformance/signals.rs"]
 mod signals;
+#[path = "conformance/sleep.rs"]
+mod sleep;
 #[path = "conformance/wake.rs"]
 mod wake;

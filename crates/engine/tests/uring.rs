@@ -1,75 +1,22 @@
-//! What only the ring can get wrong: full queues, overflow, multishots that end, a dry pool, memory under the kernel's hands.
+//! What only the ring can get wrong: full queues, overflow, multishots that end, a dry pool, memory under the
+//! kernel's hands.
 //!
-//! What every engine must do alike is in `conformance.rs`; what the ring costs is in `uring_costs.rs`. No test looks at a
-//! clock. On a machine without io_uring each test says so and passes.
+//! What every engine must do alike is in `conformance.rs`; descriptors are counted in `uring_leaks.rs`,
+//! system calls and allocations in `uring_costs.rs`. No test looks at a clock. On a machine without io_uring
+//! each test says so and passes.
+
+mod uring_support;
 
 use lisle_engine::pool::PoolConfig;
-use lisle_engine::uring::{Config, Uring};
-use lisle_engine::{Buf, Completion, Engine, Fd, Interest, Op, Outcome, Submitted, Token, Wait};
+use lisle_engine::uring::{Config, Mode};
+use lisle_engine::{Buf, Engine, Fd, Interest, Op, Outcome, Submitted, Token, Wait};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
+use std::net::TcpListener;
 use std::time::Duration;
-
-/// A hang becomes a failure after this many turns of `STEP`.
-const TURNS_MAX: usize = 1000;
-const STEP: Wait = Wait::For(Duration::from_millis(20));
-
-fn open(config: Config) -> Option<Uring> {
-    match Uring::open(&config) {
-        Ok(engine) => Some(engine),
-        Err(refusal) => {
-            eprintln!("skipped: no io_uring here: {refusal}");
-            None
-        }
-    }
-}
-
-/// Descriptors and wall sockets are shared by all tests of a process: those that count take turns.
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-fn pair() -> (Fd, UnixStream) {
-    let (ours, theirs) = UnixStream::pair().unwrap();
-    ours.set_nonblocking(true).unwrap();
-    (Fd::new(OwnedFd::from(ours)), theirs)
-}
-
-fn start(engine: &mut Uring, token: u64, op: Op) {
-    assert!(matches!(engine.submit(Token(token), op), Submitted::Pending));
-}
-
-/// Turns until `enough` says so.
-fn turn_until(engine: &mut Uring, mut enough: impl FnMut(&[Completion]) -> bool) -> Vec<Completion> {
-    let mut done = Vec::new();
-    for _ in 0..TURNS_MAX {
-        if enough(&done) {
-            return done;
-        }
-        engine.turn(STEP, &mut done).unwrap();
-    }
-    panic!("still waiting after {TURNS_MAX} turns; so far {done:?}; {engine:?}");
-}
-
-fn turn_until_last(engine: &mut Uring, count: usize) -> Vec<Completion> {
-    turn_until(engine, |done| done.iter().filter(|completion| !completion.more).count() >= count)
-}
-
-fn one(engine: &mut Uring) -> Outcome {
-    let mut done = turn_until_last(engine, 1);
-    assert_eq!(done.len(), 1, "{done:?}");
-    done.remove(0).outcome
-}
-
-fn open_descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
-}
+use uring_support::{STEP, TURNS_MAX, one, open, pair, start, turn_until, turn_until_last};
 
 #[test]
 fn a_thousand_ops_through_four_entries_in_one_turn() {
@@ -111,52 +58,10 @@ fn receives_that_complete_together_survive_a_tiny_completion_queue() {
 }
 
 #[test]
-fn multishot_accept_goes_on_after_the_kernel_ends_it() {
-    let _alone = alone();
-    let Some(mut engine) = open(Config { sq_entries: 4, cq_entries: 4, ..Config::default() }) else { return };
-    let before = open_descriptors();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.set_nonblocking(true).unwrap();
-    let addr = listener.local_addr().unwrap();
-    start(&mut engine, 1, Op::AcceptMulti { fd: Fd::new(listener.into()) });
-    let mut done = Vec::new();
-    engine.turn(Wait::Poll, &mut done).unwrap();
-    // More connections than the completion queue has room for, so that the kernel ends the multishot.
-    let clients: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(addr).unwrap()).collect();
-    let done = turn_until(&mut engine, |done| done.len() == 100);
-    assert!(done.iter().all(|c| c.more && matches!(c.outcome, Outcome::Accepted(_))), "{done:?}");
-    assert!(engine.oddities().restarts > 0, "it has been armed again");
-    engine.cancel(Token(1));
-    assert!(matches!(one(&mut engine), Outcome::Canceled { buf: None }));
-    drop((clients, done));
-    assert_eq!(open_descriptors(), before, "the listener and all connections are closed");
-}
-
-#[test]
-fn a_connection_that_comes_with_a_cancel_is_not_lost() {
-    let _alone = alone();
-    let Some(mut engine) = open(Config::default()) else { return };
-    let before = open_descriptors();
-    for round in 0..100 {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let addr = listener.local_addr().unwrap();
-        start(&mut engine, round, Op::AcceptMulti { fd: Fd::new(listener.into()) });
-        let mut done = Vec::new();
-        engine.turn(Wait::Poll, &mut done).unwrap();
-        let client = TcpStream::connect(addr).unwrap();
-        engine.cancel(Token(round));
-        let done = turn_until_last(&mut engine, 1);
-        let accepted = done.iter().filter(|c| matches!(c.outcome, Outcome::Accepted(_))).count();
-        assert_eq!(done.len() - accepted, usize::from(!matches!(done.last().unwrap().outcome, Outcome::Accepted(_))));
-        drop((client, done));
-        assert_eq!(open_descriptors(), before, "round {round}");
-    }
-}
-
-#[test]
 fn accept_on_a_socket_that_does_not_listen_fails_once() {
     let Some(mut engine) = open(Config::default()) else { return };
-    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    let socket =
+        rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
     start(&mut engine, 1, Op::AcceptMulti { fd: Fd::new(socket.unwrap()) });
     assert!(matches!(one(&mut engine), Outcome::Failed { error: Errno::INVAL, buf: None }));
 }
@@ -175,7 +80,7 @@ fn blocking_and_non_blocking_sockets_both_work_without_retries() {
         let mut done = Vec::new();
         engine.turn(Wait::Poll, &mut done).unwrap();
         assert!(done.is_empty(), "nobody there yet");
-        start(&mut engine, 2, Op::Connect { fd: client.clone(), addr: addr.into() });
+        start(&mut engine, 2, Op::Connect { fd: client.clone(), addr: Box::new(addr.into()) });
         let mut done = turn_until_last(&mut engine, 2);
         done.sort_by_key(|completion| completion.token);
         assert!(matches!(done[1].outcome, Outcome::Done), "{done:?}");
@@ -194,7 +99,10 @@ fn blocking_and_non_blocking_sockets_both_work_without_retries() {
             let mut done = turn_until_last(&mut engine, 2);
             done.sort_by_key(|completion| completion.token);
             assert!(matches!(&done[0].outcome, Outcome::Received { buf } if **buf == *b"ello"), "{done:?}");
-            assert!(matches!(&done[1].outcome, Outcome::Sent { sent: 4, buf } if **buf == *b"hello"), "{done:?}");
+            assert!(
+                matches!(&done[1].outcome, Outcome::Sent { sent: 4, buf } if **buf == *b"hello"),
+                "{done:?}"
+            );
         }
     }
     assert_eq!(engine.oddities().restarts, 0, "the kernel waits by itself, O_NONBLOCK or not");
@@ -208,7 +116,7 @@ fn connect_to_nobody_is_refused() {
     drop(listener);
     let flags = SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
-    start(&mut engine, 1, Op::Connect { fd: Fd::new(socket), addr: addr.into() });
+    start(&mut engine, 1, Op::Connect { fd: Fd::new(socket), addr: Box::new(addr.into()) });
     assert!(matches!(one(&mut engine), Outcome::Failed { error: Errno::CONNREFUSED, .. }));
 }
 
@@ -231,7 +139,9 @@ fn send_all_sends_all_to_a_slow_reader() {
     if done.is_empty() {
         done = turn_until_last(&mut engine, 1);
     }
-    assert!(matches!(&done[0].outcome, Outcome::Sent { sent, buf } if *sent == bytes.len() && **buf == *bytes));
+    assert!(
+        matches!(&done[0].outcome, Outcome::Sent { sent, buf } if *sent == bytes.len() && **buf == *bytes)
+    );
 }
 
 #[test]
@@ -322,7 +232,6 @@ fn a_dry_pool_delays_receives_and_loses_nothing() {
             ended += usize::from(!completion.more);
             kept.push(buf);
         }
-        eprintln!("{} {lens:?} ended {ended} {:?}", kept.len(), engine.oddities());
         // Hold buffers for a while, so that the pool is dry most of the time.
         if kept.len() >= 3 {
             kept.clear();
@@ -402,7 +311,10 @@ fn shutdown_comes_after_what_was_submitted_before_it() {
     start(&mut engine, 1, Op::SendAll { fd: fd.clone(), buf: Buf::from("last words") });
     start(&mut engine, 2, Op::Shutdown { fd: fd.clone(), how: Shutdown::Write });
     let done = turn_until_last(&mut engine, 2);
-    assert!(done.iter().all(|c| matches!(c.outcome, Outcome::Done | Outcome::Sent { sent: 10, .. })), "{done:?}");
+    assert!(
+        done.iter().all(|c| matches!(c.outcome, Outcome::Done | Outcome::Sent { sent: 10, .. })),
+        "{done:?}"
+    );
     let mut got = String::new();
     peer.read_to_string(&mut got).unwrap();
     assert_eq!(got, "last words");
@@ -418,36 +330,6 @@ fn ops_with_nothing_to_do_are_done_at_once() {
     assert!(matches!(send, Submitted::Done(Outcome::Sent { sent: 0, .. })));
     assert_eq!((engine.in_flight(), engine.counters().system_calls), (0, 0));
     assert_eq!(engine.counters().completed, 2);
-}
-
-#[test]
-fn dropping_an_engine_with_a_hundred_receives_closes_everything_two_hundred_times() {
-    let _alone = alone();
-    if open(Config::default()).is_none() {
-        return;
-    }
-    let before = open_descriptors();
-    for round in 0..200 {
-        let mut engine = open(Config::default()).unwrap();
-        let _waker = engine.waker();
-        let (fd, peer) = pair();
-        for token in 0..100 {
-            let op = match token % 3 {
-                0 => Op::Recv { fd: fd.clone(), buf: Buf::with_capacity(64) },
-                1 => Op::RecvPool { fd: fd.clone() },
-                _ => Op::RecvMulti { fd: fd.clone() },
-            };
-            start(&mut engine, token, op);
-        }
-        // Some rounds leave everything in the submission queue.
-        if round % 2 == 0 {
-            engine.turn(Wait::For(Duration::from_micros(1)), &mut Vec::new()).unwrap();
-        }
-        drop(engine);
-        assert_eq!(fd.holders(), 1, "round {round}: operations have let go");
-        drop((fd, peer, _waker));
-        assert_eq!(open_descriptors(), before, "round {round}");
-    }
 }
 
 #[test]
@@ -471,7 +353,8 @@ fn memory_is_not_written_after_it_came_back() {
             drop(turn_until_last(&mut engine, 64));
             Some(engine)
         };
-        // The allocator gives the freed buffers out again; a late write of the kernel would show in the pattern.
+        // The allocator gives the freed buffers out again; a late write of the kernel would show in the
+        // pattern.
         let canaries: Vec<Vec<u8>> = (0..256).map(|_| vec![0xA5; LEN]).collect();
         for peer in &mut peers {
             peer.write_all(&[0x5A; LEN]).unwrap();
@@ -488,41 +371,94 @@ fn memory_is_not_written_after_it_came_back() {
 }
 
 #[test]
-fn a_thousand_rings_in_one_process() {
-    let _alone = alone();
-    if open(Config::default()).is_none() {
-        return;
-    }
-    for round in 0..1000 {
-        let mut engine = Uring::open(&Config::default()).unwrap_or_else(|refusal| panic!("{round}: {refusal}"));
-        start(&mut engine, 1, Op::Nop);
-        assert!(matches!(one(&mut engine), Outcome::Done));
+fn the_end_of_a_stream_is_told_whenever_it_comes() {
+    // Data and shutdown before the receive is armed, and both between two turns; less and more than a buffer.
+    let Some(mut engine) = open(Config::default()) else { return };
+    for (token, (armed, len)) in [(false, 4), (false, 5000), (true, 4), (true, 4096)].into_iter().enumerate()
+    {
+        let (fd, mut peer) = pair();
+        let mut done = Vec::new();
+        if armed {
+            start(&mut engine, token as u64, Op::RecvMulti { fd: fd.clone() });
+            engine.turn(Wait::Poll, &mut done).unwrap();
+        }
+        peer.write_all(&vec![1; len]).unwrap();
+        peer.shutdown(std::net::Shutdown::Write).unwrap();
+        if !armed {
+            start(&mut engine, token as u64, Op::RecvMulti { fd });
+        }
+        let done = turn_until_last(&mut engine, 1);
+        let lens =
+            done.iter().map(|c| if let Outcome::Received { buf } = &c.outcome { buf.len() } else { 0 });
+        assert_eq!(lens.sum::<usize>(), len, "{done:?}");
     }
 }
 
 #[test]
-fn zz_eof() {
-    for tcp in [false, true] { for armed in [false, true] { for len in [4usize, 4096, 5000] {
+fn the_end_of_a_stream_is_told_while_another_thread_sends() {
     let Some(mut engine) = open(Config::default()) else { return };
-    let mut done = Vec::new();
-    if tcp {
-        let l = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut c = TcpStream::connect(l.local_addr().unwrap()).unwrap();
-        let s = l.accept().unwrap().0;
-        let fd = Fd::new(OwnedFd::from(s));
-        if !armed { c.write_all(&vec![1; len]).unwrap(); c.shutdown(std::net::Shutdown::Write).unwrap(); std::thread::sleep(Duration::from_millis(5)); }
-        start(&mut engine, 1, Op::RecvMulti { fd });
-        engine.turn(Wait::Poll, &mut done).unwrap();
-        if armed { c.write_all(&vec![1; len]).unwrap(); c.shutdown(std::net::Shutdown::Write).unwrap(); std::thread::sleep(Duration::from_millis(5));}
-        for _ in 0..5 { engine.turn(STEP, &mut done).unwrap(); }
-    } else {
+    for token in 0..500 {
         let (fd, mut peer) = pair();
-        if !armed { peer.write_all(&vec![1; len]).unwrap(); peer.shutdown(std::net::Shutdown::Write).unwrap(); }
-        start(&mut engine, 1, Op::RecvMulti { fd });
-        engine.turn(Wait::Poll, &mut done).unwrap();
-        if armed { peer.write_all(&vec![1; len]).unwrap(); peer.shutdown(std::net::Shutdown::Write).unwrap(); }
-        for _ in 0..5 { engine.turn(STEP, &mut done).unwrap(); }
+        start(&mut engine, token, Op::RecvMulti { fd });
+        let sender = std::thread::spawn(move || {
+            peer.write_all(&[1; 123]).unwrap();
+            peer.shutdown(std::net::Shutdown::Write).unwrap();
+            peer
+        });
+        turn_until_last(&mut engine, 1);
+        sender.join().unwrap();
     }
-    eprintln!("tcp {tcp} armed {armed} len {len}: completions {:?}", done.iter().map(|c| (c.more, if let Outcome::Received{buf} = &c.outcome {buf.len()} else {99999})).collect::<Vec<_>>());
-    }}}
+}
+
+#[test]
+fn lesser_modes_of_older_kernels_work_too() {
+    for mode in [Mode::Deferred, Mode::Cooperative, Mode::Interrupting] {
+        let Some(mut engine) = open(Config { inject_mode: Some(mode), ..Config::default() }) else { return };
+        assert_eq!(engine.mode(), mode);
+        let waker = engine.waker();
+        let (fd, mut peer) = pair();
+        start(&mut engine, 1, Op::RecvMulti { fd: fd.clone() });
+        for _ in 0..10 {
+            let mut done = Vec::new();
+            engine.turn(Wait::Poll, &mut done).unwrap();
+            peer.write_all(b"data").unwrap();
+            let done = turn_until(&mut engine, |done| !done.is_empty());
+            assert!(matches!(&done[0].outcome, Outcome::Received { buf } if **buf == *b"data"), "{done:?}");
+        }
+        waker.wake();
+        engine.turn(Wait::Forever, &mut Vec::new()).unwrap();
+        engine.cancel(Token(1));
+        assert!(matches!(one(&mut engine), Outcome::Canceled { .. }));
+        let calls = engine.counters().system_calls;
+        engine.turn(Wait::Poll, &mut Vec::new()).unwrap();
+        assert_eq!(engine.counters().system_calls, calls, "idle");
+        start(&mut engine, 2, Op::Recv { fd: fd.clone(), buf: Buf::with_capacity(1) });
+        drop(engine);
+        assert_eq!(fd.holders(), 1);
+    }
+}
+
+#[test]
+fn a_descriptor_moves_to_another_engine_with_ops_pending_in_the_first() {
+    let (Some(mut first), Some(mut second)) = (open(Config::default()), open(Config::default())) else {
+        return;
+    };
+    let (fd, mut peer) = pair();
+    let recv = || Op::Recv { fd: fd.clone(), buf: Buf::with_capacity(1) };
+    for token in 0..3 {
+        start(&mut first, token, recv());
+    }
+    first.turn(Wait::Poll, &mut Vec::new()).unwrap();
+    // A flight of the second engine that has the same place and age as the head of the lane in the first.
+    start(&mut second, 0, Op::Nop);
+    drop(first);
+    start(&mut second, 1, recv());
+    start(&mut second, 2, recv());
+    peer.write_all(b"ab").unwrap();
+    let done = turn_until_last(&mut second, 3);
+    let got = done.iter().filter_map(|c| match &c.outcome {
+        Outcome::Received { buf } => Some((c.token.0, buf[0])),
+        _ => None,
+    });
+    assert_eq!(got.collect::<Vec<_>>(), [(1, b'a'), (2, b'b')]);
 }

@@ -1,15 +1,17 @@
 //! Cancellation: the backward search, and the three wrappers that bend it.
 //!
-//! `cancel(p)` walks from `p` to what it waits for and rejects, with `Canceled`, every promise whose link says so:
+//! `cancel(p)` walks from `p` to what it waits for and rejects, with `Canceled`, every promise whose link
+//! says so:
 //!
 //! ```text
-//!   phase 1  search: pair ─ stops │ cancelable, pause, sleep ─ found │ bind, map… ─ its input │ join, choose… ─ each input
+//!   phase 1  search: pair ─ stops │ cancelable, pause, sleep ─ found │ bind, map… ─ its input │
+//!                    join, choose… ─ each input
 //!            every found promise changes state now, before any callback
 //!   phase 2  the callbacks of what was found run, last found first, each a resolution of its own
 //! ```
 //!
-//! From there ordinary propagation does the rest: a bind over a canceled input is rejected, a `catch` may intercept.
-//! A promise reached twice is found once; a cycle of promises ends the walk (in Lwt it does not).
+//! From there ordinary propagation does the rest: a bind over a canceled input is rejected, a `catch` may
+//! intercept. A promise reached twice is found once; a cycle of promises ends the walk (in Lwt it does not).
 //! Work that a kernel or a task has in hand is only asked; its promise settles when the answer comes.
 
 use super::cell::{self, Batch, CancelLink, CancelStep, PromiseCell, Work};
@@ -46,7 +48,7 @@ impl Walk {
     /// Adds an input to visit. Inputs named in one call of `cancel_inputs` are visited in that order.
     pub(crate) fn input<T: 'static>(&mut self, promise: &Promise<T>) {
         match &promise.repr {
-            Repr::Settled(_) | Repr::Taken => {}
+            Repr::Value(_) | Repr::Failed(_) | Repr::Taken => {}
             Repr::Cell(handle) => self.stack.push(Box::new(CellVisit(handle.cell.clone()))),
             Repr::Leaf(leaf) => self.stack.push(Box::new(LeafVisit(leaf.source, leaf.token))),
         }
@@ -64,7 +66,8 @@ impl Walk {
             CancelStep::Reject(root) => self.found.extend(cell::settle(&root, Err(Error::canceled()))),
             CancelStep::AskWork(cell) => self.ask(&cell.work),
             CancelStep::AskLeaf(root, source, token) => {
-                // The leaf's waiter is the node that would forward it here; settling the promise itself, now, replaces that.
+                // The leaf's waiter is the node that would forward it here; settling the promise itself, now,
+                // replaces that.
                 if let CancelReply::Settled(waiter) = source.cancel(token) {
                     drop(waiter);
                     self.found.extend(cell::settle(&root, Err(Error::canceled())));
@@ -79,14 +82,25 @@ impl Walk {
         }
     }
 
-    fn finish(mut self) {
+    /// Both phases, but for the batch that is to run last: it is returned, so that a chain of wrappers needs
+    /// no stack.
+    fn run(mut self) -> Option<Batch> {
         while let Some(next) = self.stack.pop() {
             next.visit(&mut self);
         }
-        while let Some(batch) = self.found.pop() {
+        while self.found.len() > 1
+            && let Some(batch) = self.found.pop()
+        {
             sched::run_now(batch);
         }
+        self.found.pop()
     }
+}
+
+fn search<T: 'static>(promise: &Promise<T>) -> Option<Batch> {
+    let mut walk = Walk::new();
+    walk.input(promise);
+    walk.run()
 }
 
 struct CellVisit<T: 'static>(Rc<PromiseCell<T>>);
@@ -135,10 +149,10 @@ impl<T: 'static> Node for PromiseCell<T, FollowWork<T>> {
             let cell: Rc<PromiseCell<T>> = self;
             return cell::settle(&cell, input.take_settled());
         }
-        if self.work.on_cancel == OnCancel::CancelInput {
-            input.cancel();
+        match self.work.on_cancel {
+            OnCancel::CancelInput => search(&input),
+            OnCancel::LetGo | OnCancel::Nothing => None,
         }
-        None
     }
 }
 
@@ -152,17 +166,19 @@ fn following<T: 'static>(input: Promise<T>, link: CancelLink<T>, on_cancel: OnCa
     if on_cancel != OnCancel::Nothing {
         cell::on_cancel(&cell, Waiter::node(node.clone(), CANCELED));
     }
-    pending.watch(Waiter::node(node.clone(), INPUT));
+    let old_waiter = pending.watch(Waiter::node(node.clone(), INPUT));
     *node.work.input.borrow_mut() = Some(pending);
+    drop(old_waiter);
     Promise::of_cell(cell)
 }
 
 impl<T: 'static> Promise<T> {
     /// Asks the work behind this promise to stop.
     ///
-    /// Rejects with `Canceled` the cancelable promises that this one waits for, and so this one too unless a `catch` on the
-    /// way decides otherwise. Does nothing on a settled promise or where nothing is cancelable. What the kernel or a task has
-    /// in hand settles when it has really stopped, with its value if it was done.
+    /// Rejects with `Canceled` the cancelable promises that this one waits for, and so this one too unless a
+    /// `catch` on the way decides otherwise. Does nothing on a settled promise or where nothing is
+    /// cancelable. What the kernel or a task has in hand settles when it has really stopped, with its value
+    /// if it was done.
     ///
     /// ```
     /// use lisle_core::cancelable;
@@ -173,9 +189,9 @@ impl<T: 'static> Promise<T> {
     /// ```
     #[doc(alias = "abort")]
     pub fn cancel(&self) {
-        let mut walk = Walk::new();
-        walk.input(self);
-        walk.finish();
+        if let Some(last) = search(self) {
+            sched::run_now(last);
+        }
     }
 
     /// A promise with the same outcome whose cancellation does not reach this one.

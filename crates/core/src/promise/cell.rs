@@ -5,20 +5,23 @@
 //!      └────2────► Alias(outer)                  3 the one consumer moved the value out
 //! ```
 //!
-//! A cell is reached by its resolver or node, its handles, and the link of the promise it was merged into. After 2 every road
-//! leads to `outer`: [`follow`] walks and shortens the chain. `Done` and `Taken` never go back.
+//! A cell is reached by its resolver or node, its handles, and the link of the promise it was merged into.
+//! After 2 every road leads to `outer`: [`follow`] walks and shortens the chain. `Done` and `Taken` never go
+//! back.
 //!
-//! Who owns what until when: the value belongs to the cell from 1 until its consumer takes it (3), or, once [`share`] was
-//! called, for good, and consumers get clones. The waiters belong to the cell until 1 moves them out as a [`Batch`], which
-//! the scheduler runs with nothing borrowed. No user code runs inside this file while a state is mutably borrowed.
+//! Who owns what until when: the value belongs to the cell from 1 until its consumer takes it (3), or, once
+//! [`share`] was called, for good, and consumers get clones. The waiters belong to the cell until 1 moves
+//! them out as a [`Batch`], which the scheduler runs with nothing borrowed. No user code runs inside this
+//! file while a state is mutably borrowed.
 //!
-//! Not here: when a batch runs (`sched`), what a node computes (`step.rs`), how cancel searches (`cancel.rs`).
+//! Not here: when a batch runs (`sched`), what a node computes (`step.rs`), how cancel searches
+//! (`cancel.rs`).
 
 use super::cancel::Walk;
 use super::waiters::{Key, Waiter, WaiterList};
 use crate::source::Source;
 use crate::{Error, Result, hook};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::mem;
 use std::rc::Rc;
 
@@ -53,7 +56,8 @@ type CloneFn<T> = fn(&T) -> T;
 struct Pending<T: 'static> {
     /// The one consumer of a promise that is not shared: no list, no allocation.
     consumer: Option<Waiter>,
-    /// Where that consumer stands in the list, once a shared promise was merged in: newer callbacks may come now.
+    /// Where that consumer stands in the list, once a shared promise was merged in: newer callbacks may come
+    /// now.
     listed_consumer: Option<Key>,
     waiters: WaiterList,
     cancel_callbacks: WaiterList,
@@ -133,7 +137,11 @@ impl<T: 'static, W> PromiseCell<T, W> {
             cancel_mark: 0,
             clone: None,
         };
-        Rc::new(PromiseCell { state: RefCell::new(State::Pending(pending)), observed: Cell::new(false), work })
+        Rc::new(PromiseCell {
+            state: RefCell::new(State::Pending(pending)),
+            observed: Cell::new(false),
+            work,
+        })
     }
 }
 
@@ -145,8 +153,21 @@ impl<T: 'static> PromiseCell<T, Plain> {
 }
 
 /// The cell that now stands for `cell`; shortens the chain of aliases on the way.
+#[inline]
 pub(crate) fn follow<T: 'static>(cell: &Rc<PromiseCell<T>>) -> Rc<PromiseCell<T>> {
-    let Some(mut root) = cell.alias() else { return cell.clone() };
+    root(cell.clone())
+}
+
+#[inline]
+fn root<T: 'static>(cell: Rc<PromiseCell<T>>) -> Rc<PromiseCell<T>> {
+    match cell.alias() {
+        None => cell,
+        Some(next) if next.is_root() => next,
+        Some(next) => follow_on(&cell, next),
+    }
+}
+
+fn follow_on<T: 'static>(cell: &Rc<PromiseCell<T>>, mut root: Rc<PromiseCell<T>>) -> Rc<PromiseCell<T>> {
     let mut steps = 0;
     while let Some(next) = root.alias() {
         root = next;
@@ -169,74 +190,111 @@ fn shorten<T: 'static>(cell: &Rc<PromiseCell<T>>, root: &Rc<PromiseCell<T>>) {
 }
 
 impl<T: 'static> PromiseCell<T> {
+    #[inline]
     fn alias(&self) -> Option<Rc<PromiseCell<T>>> {
         match &*self.state.borrow() {
             State::Alias(next) => Some(next.clone()),
             _ => None,
         }
     }
+
+    #[inline]
+    fn is_root(&self) -> bool {
+        !matches!(&*self.state.borrow(), State::Alias(_))
+    }
 }
 
-/// Settles a promise, if it is pending, and returns the waiters to run. A second settling is ignored: the value is dropped.
+/// Settles a promise, if it is pending, and returns the waiters to run. A second settling is ignored: the
+/// value is dropped.
 pub(crate) fn settle<T: 'static>(cell: &Rc<PromiseCell<T>>, result: Result<T>) -> Option<Batch> {
-    let root = follow(cell);
-    let canceled = matches!(&result, Err(error) if error.is_canceled());
-    let pending = {
-        let mut state = root.state.borrow_mut();
-        let State::Pending(pending) = &*state else {
-            drop(state);
-            drop(result);
-            return None;
-        };
-        let clone = pending.clone;
-        let State::Pending(pending) = mem::replace(&mut *state, State::Done(result, clone)) else {
-            unreachable!("it was pending a line ago")
-        };
-        pending
-    };
-    let Pending { consumer, waiters, cancel_callbacks, .. } = pending;
-    if canceled {
-        return Some(Batch { cancel_callbacks, consumer, waiters });
+    if let Some(next) = cell.alias() {
+        return settle(&follow_on(cell, next), result);
     }
-    // Dropping `cancel_callbacks` here runs destructors of user closures: nothing is borrowed.
-    Some(Batch { cancel_callbacks: WaiterList::new(), consumer, waiters })
+    let canceled = matches!(&result, Err(error) if error.is_canceled());
+    // Borrowed while a clone is made: settled already.
+    let mut state = cell.state.try_borrow_mut().ok()?;
+    let State::Pending(pending) = &mut *state else {
+        drop(state);
+        drop(result);
+        return None;
+    };
+    let mut batch = Batch {
+        cancel_callbacks: mem::take(&mut pending.cancel_callbacks),
+        consumer: pending.consumer.take(),
+        waiters: mem::take(&mut pending.waiters),
+    };
+    let link = mem::replace(&mut pending.cancel_link, CancelLink::Never);
+    let clone = pending.clone;
+    *state = State::Done(result, clone);
+    drop(state);
+    // From here on destructors of user closures may run: nothing is borrowed.
+    drop(link);
+    if !canceled {
+        drop(mem::take(&mut batch.cancel_callbacks));
+    }
+    Some(batch)
 }
 
-/// Makes `inner`, which a callback of `outer` returned, the same promise as `outer`; the outer one survives, so that a
-/// tail-recursive loop keeps one live promise. Returns what to run if `inner` was settled already.
-pub(crate) fn merge<T: 'static>(outer: &Rc<PromiseCell<T>>, inner: &Rc<PromiseCell<T>>) -> Option<Batch> {
-    let (outer, inner) = (follow(outer), follow(inner));
+/// Says that this very cell's rejection need not be looked at.
+pub(crate) fn forgive<T: 'static>(cell: &PromiseCell<T>) {
+    cell.observed.set(true);
+}
+
+/// Makes `inner`, which a callback of `outer` returned, the same promise as `outer`; the outer one survives,
+/// so that a tail-recursive loop keeps one live promise. Returns what to run if `inner` was settled already.
+#[inline]
+pub(crate) fn merge<T: 'static>(outer: Rc<PromiseCell<T>>, inner: Rc<PromiseCell<T>>) -> Option<Batch> {
+    let (outer, inner) = (root(outer), root(inner));
     if Rc::ptr_eq(&outer, &inner) {
-        // A promise that waits for itself: pending for ever, as in Lwt.
+        // A promise that waits for itself: pending for ever, as in Lwt. What was merged into it may own it
+        // (`Merged`): let go.
+        let old =
+            outer.pending_mut().map(|mut pending| mem::replace(&mut pending.cancel_link, CancelLink::Never));
+        drop(old);
         return None;
     }
-    if let Some(result) = take(&inner) {
-        return settle(&outer, result);
+    if inner.status() != Status::Pending {
+        return take(&inner).and_then(|result| settle(&outer, result));
     }
-    if outer.status() != Status::Pending {
-        return None;
-    }
-    let old = mem::replace(&mut *inner.state.borrow_mut(), State::Alias(outer.clone()));
-    let State::Pending(merged) = old else { unreachable!("take found it pending") };
-    let link = match merged.cancel_link {
-        CancelLink::OwnWork => CancelLink::Merged(inner),
-        other => other,
+    let old = {
+        // Borrowed while a clone is made: settled already.
+        let mut state = outer.state.try_borrow_mut().ok()?;
+        let State::Pending(pending) = &mut *state else { return None };
+        join_cells(pending, &outer, inner)
     };
-    let old_link = {
-        let mut state = outer.state.borrow_mut();
-        let State::Pending(pending) = &mut *state else { unreachable!("checked above") };
+    drop(old);
+    None
+}
+
+/// Moves everything of `inner` to the pending `outer`. What is returned is to be dropped with nothing
+/// borrowed.
+#[inline]
+fn join_cells<T: 'static>(
+    pending: &mut Pending<T>,
+    outer: &Rc<PromiseCell<T>>,
+    inner: Rc<PromiseCell<T>>,
+) -> (CancelLink<T>, Option<Waiter>) {
+    let (link, consumer) = {
+        let mut state = inner.state.borrow_mut();
+        let State::Pending(merged) = &mut *state else { unreachable!("checked by merge") };
         if merged.clone.is_some()
             && let Some(consumer) = pending.consumer.take()
         {
             pending.listed_consumer = Some(pending.waiters.push(consumer));
         }
-        pending.waiters.append(merged.waiters);
-        pending.cancel_callbacks.append(merged.cancel_callbacks);
+        pending.waiters.append(mem::take(&mut merged.waiters));
+        pending.cancel_callbacks.append(mem::take(&mut merged.cancel_callbacks));
         pending.clone = pending.clone.or(merged.clone);
-        mem::replace(&mut pending.cancel_link, link)
+        let link = mem::replace(&mut merged.cancel_link, CancelLink::Never);
+        let consumer = merged.consumer.take();
+        *state = State::Alias(outer.clone());
+        (link, consumer)
     };
-    drop((old_link, merged.consumer));
-    None
+    let link = match link {
+        CancelLink::OwnWork => CancelLink::Merged(inner),
+        other => other,
+    };
+    (mem::replace(&mut pending.cancel_link, link), consumer)
 }
 
 /// Says that a table's token will settle this pending promise.
@@ -251,18 +309,23 @@ pub(crate) fn set_leaf<T: 'static>(cell: &Rc<PromiseCell<T>>, source: &'static d
 
 /// The result, if the promise is settled: moved out, or cloned if it is shared.
 pub(crate) fn take<T: 'static>(cell: &Rc<PromiseCell<T>>) -> Option<Result<T>> {
-    let root = follow(cell);
-    match &*root.state.borrow() {
-        State::Pending(_) | State::Alias(_) => return None,
-        State::Done(Ok(value), Some(clone)) => return Some(Ok(clone(value))),
+    let alias = match &*cell.state.borrow() {
+        State::Pending(_) => return None,
+        State::Alias(next) => Some(next.clone()),
+        // A clone is the user's code, and runs with the state borrowed: all who write look first whether it
+        // is pending.
+        State::Done(Ok(value), Some(clone)) => return Some(super::call(|| clone(value))),
         State::Done(Err(error), _) => {
-            root.observed.set(true);
+            cell.observed.set(true);
             return Some(Err(error.clone()));
         }
         State::Taken(error) => return Some(Err(error.clone().unwrap_or_else(Error::abandoned))),
-        State::Done(Ok(_), None) => {}
+        State::Done(Ok(_), None) => None,
+    };
+    if let Some(next) = alias {
+        return take(&follow_on(cell, next));
     }
-    match mem::replace(&mut *root.state.borrow_mut(), State::Taken(None)) {
+    match mem::replace(&mut *cell.state.borrow_mut(), State::Taken(None)) {
         State::Done(result, _) => Some(result),
         _ => unreachable!("it was done a line ago"),
     }
@@ -271,7 +334,9 @@ pub(crate) fn take<T: 'static>(cell: &Rc<PromiseCell<T>>) -> Option<Result<T>> {
 /// Lets the value be cloned instead of moved out: there may be several handles from now on.
 pub(crate) fn share<T: 'static>(cell: &Rc<PromiseCell<T>>, clone: CloneFn<T>) {
     let root = follow(cell);
-    match &mut *root.state.borrow_mut() {
+    // Borrowed while a clone is made: then it is shared already.
+    let Ok(mut state) = root.state.try_borrow_mut() else { return };
+    match &mut *state {
         State::Pending(pending) => pending.clone = Some(clone),
         State::Done(_, slot) => *slot = Some(clone),
         State::Taken(_) | State::Alias(_) => {}
@@ -287,44 +352,38 @@ pub(crate) enum Watch {
 }
 
 /// Registers the waiter of a handle that consumes. The promise must be pending.
-pub(crate) fn watch<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -> Watch {
+/// Also returns the waiter that this one replaces: dropping it may run anything.
+pub(crate) fn watch<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -> (Watch, Option<Waiter>) {
     let root = follow(cell);
-    let mut state = root.state.borrow_mut();
-    let State::Pending(pending) = &mut *state else { unreachable!("only pending promises are watched") };
+    let mut pending = root.pending_mut().expect("only pending promises are watched");
     if pending.clone.is_some() {
-        return Watch::Listed(pending.waiters.push(waiter));
+        return (Watch::Listed(pending.waiters.push(waiter)), None);
     }
-    let old = pending.consumer.replace(waiter);
-    drop(state);
-    drop(old);
-    Watch::Consumer
+    (Watch::Consumer, pending.consumer.replace(waiter))
 }
 
-/// Takes back the registration of a handle; nothing if it has run.
-pub(crate) fn unwatch<T: 'static>(cell: &Rc<PromiseCell<T>>, watch: Watch) {
-    let old = match watch {
+/// Takes back the registration of a handle; nothing if it has run. Dropping what is returned may run
+/// anything.
+#[must_use]
+pub(crate) fn unwatch<T: 'static>(cell: &Rc<PromiseCell<T>>, watch: Watch) -> Option<Waiter> {
+    match watch {
         Watch::Nothing => None,
         Watch::Listed(key) => super::waiters::remove(key),
         Watch::Consumer => {
             let root = follow(cell);
-            let mut state = root.state.borrow_mut();
-            match &mut *state {
-                State::Pending(pending) => match pending.listed_consumer.take() {
-                    Some(key) => super::waiters::remove(key),
-                    None => pending.consumer.take(),
-                },
-                _ => None,
+            let mut pending = root.pending_mut()?;
+            match pending.listed_consumer.take() {
+                Some(key) => super::waiters::remove(key),
+                None => pending.consumer.take(),
             }
         }
-    };
-    drop(old);
+    }
 }
 
 /// Adds a waiter that only observes. `false` if the promise is settled already.
 pub(crate) fn observe<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -> bool {
     let root = follow(cell);
-    let mut state = root.state.borrow_mut();
-    let State::Pending(pending) = &mut *state else { return false };
+    let Some(mut pending) = root.pending_mut() else { return false };
     pending.waiters.push(waiter);
     true
 }
@@ -332,8 +391,7 @@ pub(crate) fn observe<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -> 
 /// Adds a callback for cancellation. `false` if the promise is settled already.
 pub(crate) fn on_cancel<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -> bool {
     let root = follow(cell);
-    let mut state = root.state.borrow_mut();
-    let State::Pending(pending) = &mut *state else { return false };
+    let Some(mut pending) = root.pending_mut() else { return false };
     pending.cancel_callbacks.push(waiter);
     true
 }
@@ -341,22 +399,31 @@ pub(crate) fn on_cancel<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -
 /// One step of the search of cancel.
 pub(crate) fn cancel_step<T: 'static>(cell: &Rc<PromiseCell<T>>, mark: u32) -> CancelStep<T> {
     let root = follow(cell);
-    match &mut *root.state.borrow_mut() {
-        State::Pending(pending) if pending.cancel_mark != mark => {
-            pending.cancel_mark = mark;
-            match &pending.cancel_link {
-                CancelLink::Never => CancelStep::Stop,
-                CancelLink::Itself => CancelStep::Reject(root.clone()),
-                CancelLink::OwnWork => CancelStep::AskWork(root.clone()),
-                CancelLink::Merged(inner) => CancelStep::AskWork(inner.clone()),
-                CancelLink::Leaf(source, token) => CancelStep::AskLeaf(root.clone(), *source, *token),
-            }
-        }
-        _ => CancelStep::Stop,
+    let Some(mut pending) = root.pending_mut() else { return CancelStep::Stop };
+    if mem::replace(&mut pending.cancel_mark, mark) == mark {
+        return CancelStep::Stop;
+    }
+    match &pending.cancel_link {
+        CancelLink::Never => CancelStep::Stop,
+        CancelLink::Itself => CancelStep::Reject(root.clone()),
+        CancelLink::OwnWork => CancelStep::AskWork(root.clone()),
+        CancelLink::Merged(inner) => CancelStep::AskWork(inner.clone()),
+        CancelLink::Leaf(source, token) => CancelStep::AskLeaf(root.clone(), *source, *token),
     }
 }
 
 impl<T: 'static> PromiseCell<T> {
+    /// What a pending promise holds, to be changed. A state that is borrowed is one that is being cloned
+    /// from: settled.
+    fn pending_mut(&self) -> Option<RefMut<'_, Pending<T>>> {
+        let state = self.state.try_borrow_mut().ok()?;
+        RefMut::filter_map(state, |state| match state {
+            State::Pending(pending) => Some(pending),
+            _ => None,
+        })
+        .ok()
+    }
+
     /// How far this very cell is; follow aliases first.
     pub(crate) fn status(&self) -> Status {
         match &*self.state.borrow() {
@@ -388,11 +455,15 @@ impl<T: 'static> PromiseCell<T> {
 
 impl<T: 'static, W: ?Sized> Drop for PromiseCell<T, W> {
     fn drop(&mut self) {
-        match mem::replace(self.state.get_mut(), State::Taken(None)) {
+        match self.state.get_mut() {
             State::Done(Err(error), _) if !self.observed.get() && !error.is_canceled() => {
-                hook::report(error, hook::FailureKind::Unobserved, None);
+                hook::report(error.clone(), hook::FailureKind::Unobserved, None);
             }
-            State::Alias(next) => drop_aliases(next),
+            State::Alias(next) if Rc::strong_count(next) == 1 => {
+                let next = next.clone();
+                *self.state.get_mut() = State::Taken(None);
+                drop_aliases(next);
+            }
             _ => {}
         }
     }

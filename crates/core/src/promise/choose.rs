@@ -1,14 +1,15 @@
 //! Waiting for the first: `choose`, `pick`, `nchoose`, `npick`.
 //!
-//! One node is told of each input. The first input to settle decides; then the handles of the others are dropped, which takes
-//! the node off their lists, so a promise that takes part in a million races keeps none of them. The `pick`s also cancel
-//! the others, in order, before the result is settled.
-//! If inputs are settled at the call, a rejected one goes first, then the first in order (Lwt draws lots here).
+//! One node is told of each input. The first input to settle decides; then the handles of the others are
+//! dropped, which takes the node off their lists, so a promise that takes part in a million races keeps none
+//! of them. The `pick`s also cancel the others, in order, before the result is settled.
+//! If inputs are settled at the call, a rejected one goes first, then the first in order (Lwt draws lots
+//! here).
 
 use super::cancel::Walk;
 use super::cell::{self, Batch, CancelLink, PromiseCell, Work};
 use super::waiters::{Node, Waiter};
-use super::{Promise, Status, settled};
+use super::{Promise, Status, run_callback, settled};
 use crate::Result;
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -19,7 +20,8 @@ use std::rc::Rc;
 trait Race<T: 'static> {
     type Output: 'static;
 
-    /// Input `index` has settled (and perhaps others): the result. Inputs that are not wanted any more are left in place.
+    /// Input `index` has settled (and perhaps others): the result. Inputs that are not wanted any more are
+    /// left in place.
     fn decide(inputs: &mut [Option<Promise<T>>], index: usize) -> Result<Self::Output>;
 
     /// Whether the losers are cancelled.
@@ -79,7 +81,8 @@ impl<T: 'static, R: Race<T> + 'static> Node for PromiseCell<R::Output, RaceWork<
         if R::CANCELS {
             inputs.iter().flatten().for_each(Promise::cancel);
         }
-        drop(inputs);
+        // Values of losers may be dropped here, and panic.
+        run_callback(move || drop(inputs));
         let cell: Rc<PromiseCell<R::Output>> = self;
         cell::settle(&cell, outcome)
     }
@@ -88,14 +91,19 @@ impl<T: 'static, R: Race<T> + 'static> Node for PromiseCell<R::Output, RaceWork<
 fn race<T: 'static, R: Race<T> + 'static>(mut inputs: Vec<Option<Promise<T>>>) -> Promise<R::Output> {
     let work = RaceWork { inputs: RefCell::new(Vec::new()), race: PhantomData::<R> };
     let node = PromiseCell::pending(CancelLink::OwnWork, work);
-    for (index, input) in (0..).zip(inputs.iter_mut().flatten()) {
-        input.watch(Waiter::node(node.clone(), index));
-    }
+    let old_waiters: Vec<_> = (0..)
+        .zip(inputs.iter_mut().flatten())
+        .filter_map(|(index, input)| input.watch(Waiter::node(node.clone(), index)))
+        .collect();
     *node.work.inputs.borrow_mut() = inputs;
+    drop(old_waiters);
     Promise::of_cell(node)
 }
 
-fn collect<T: 'static>(promises: impl IntoIterator<Item = Promise<T>>, name: &str) -> Vec<Option<Promise<T>>> {
+fn collect<T: 'static>(
+    promises: impl IntoIterator<Item = Promise<T>>,
+    name: &str,
+) -> Vec<Option<Promise<T>>> {
     let inputs: Vec<_> = promises.into_iter().map(Some).collect();
     assert!(!inputs.is_empty(), "{name} of no promises would never settle");
     inputs
@@ -160,8 +168,8 @@ pub fn pick<T: 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promi
     unreachable!("a settled input stays settled")
 }
 
-/// Waits for at least one and promises the values of all that are fulfilled by then; the others go on. Any rejected one
-/// rejects. O(n).
+/// Waits for at least one and promises the values of all that are fulfilled by then; the others go on. Any
+/// rejected one rejects. O(n).
 ///
 /// # Panics
 /// If there are no promises.

@@ -1,10 +1,11 @@
 //! A promise is a `Future`: how tasks and foreign executors wait for it.
 //!
-//! A pending promise polled by a task of this thread registers the task's integer, which costs nothing; polled by another
-//! executor it keeps that executor's waker. Dropping the promise takes the registration back.
+//! A pending promise polled by a task of this thread registers the task's integer, which costs nothing;
+//! polled by another executor it keeps that executor's waker. Dropping the promise takes the registration
+//! back.
 //!
-//! Cancelling a task is delivered here: the task is polled with its cancel flag up, and each promise it was already
-//! waiting for is cancelled in turn (`sched/tasks.rs` tells the whole story).
+//! Cancelling a task is delivered here: the task is polled with its cancel flag up, and each promise it was
+//! already waiting for is cancelled in turn (`sched/tasks.rs` tells the whole story).
 
 use super::waiters::{Told, Waiter};
 use super::{Promise, Repr, Watch};
@@ -22,17 +23,26 @@ impl<T: 'static> Future for Promise<T> {
         if let Some(result) = this.take_in_place() {
             return Poll::Ready(result);
         }
-        if sched::tasks::canceling() && this.is_watched() {
-            this.deliver_cancel();
-            if let Some(result) = this.take_in_place() {
-                return Poll::Ready(result);
+        if sched::tasks::canceling() {
+            if !this.is_watched() {
+                sched::tasks::cancel_postponed();
+            } else {
+                this.deliver_cancel();
+                if let Some(result) = this.take_in_place() {
+                    return Poll::Ready(result);
+                }
             }
         }
-        let waiter = match sched::waker::local_task(cx.waker()) {
-            Some(id) => Told::Task(id),
-            None => Told::Waker(cx.waker().clone()),
-        };
-        this.watch(Waiter(waiter));
+        if let Some(id) = sched::waker::local_task(cx.waker()) {
+            drop(this.watch(Waiter(Told::Task(id))));
+            return Poll::Pending;
+        }
+        let waker = cx.waker().clone();
+        // The clone of a foreign waker is foreign code: it may have settled this promise.
+        if let Some(result) = this.take_in_place() {
+            return Poll::Ready(result);
+        }
+        drop(this.watch(Waiter(Told::Waker(waker))));
         Poll::Pending
     }
 }
@@ -42,7 +52,7 @@ impl<T: 'static> Promise<T> {
         match &self.repr {
             Repr::Cell(handle) => handle.watch != Watch::Nothing,
             Repr::Leaf(leaf) => leaf.watched,
-            Repr::Settled(_) | Repr::Taken => false,
+            Repr::Value(_) | Repr::Failed(_) | Repr::Taken => false,
         }
     }
 

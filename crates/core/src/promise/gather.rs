@@ -1,12 +1,13 @@
 //! Waiting for all: `join`, `all`, `both`.
 //!
-//! One node is told of each input, collects, and settles when none is left: also after a failure. The error is the first in
-//! time among the inputs that were pending at the call; inputs already rejected at the call come first, in order.
+//! One node is told of each input, collects, and settles when none is left: also after a failure. The error
+//! is the first in time among the inputs that were pending at the call; inputs already rejected at the call
+//! come first, in order.
 
 use super::cancel::Walk;
 use super::cell::{self, Batch, CancelLink, PromiseCell, Work};
 use super::waiters::{Node, Waiter};
-use super::{Promise, ready, rejected, settled};
+use super::{Promise, call, run_callback, settled};
 use crate::{Error, Result};
 use std::cell::RefCell;
 use std::mem;
@@ -16,7 +17,8 @@ use std::rc::Rc;
 trait Collect<T> {
     type Output: 'static;
 
-    fn put(&mut self, index: usize, value: T);
+    /// Keeps a value, or gives it back: dropping it may run anything.
+    fn put(&mut self, index: usize, value: T) -> Option<T>;
 
     fn finish(self) -> Self::Output;
 }
@@ -27,7 +29,9 @@ struct Ignore;
 impl<T> Collect<T> for Ignore {
     type Output = ();
 
-    fn put(&mut self, _index: usize, _value: T) {}
+    fn put(&mut self, _index: usize, value: T) -> Option<T> {
+        Some(value)
+    }
 
     fn finish(self) {}
 }
@@ -38,11 +42,11 @@ struct InOrder<T>(Vec<Option<T>>);
 impl<T: 'static> Collect<T> for InOrder<T> {
     type Output = Vec<T>;
 
-    fn put(&mut self, index: usize, value: T) {
+    fn put(&mut self, index: usize, value: T) -> Option<T> {
         if self.0.len() <= index {
             self.0.resize_with(index + 1, || None);
         }
-        self.0[index] = Some(value);
+        self.0[index].replace(value)
     }
 
     fn finish(self) -> Vec<T> {
@@ -60,21 +64,16 @@ struct Gather<T: 'static, C> {
 }
 
 impl<T: 'static, C: Collect<T>> Gather<T, C> {
-    /// Takes one input's result; the collected result once all are there. The value or error that is not wanted is returned
-    /// to be dropped outside of any borrow.
-    fn put(&mut self, index: usize, result: Result<T>) -> Option<T> {
-        match result {
-            Ok(value) if self.error.is_none() => {
-                if let Some(values) = &mut self.values {
-                    values.put(index, value);
-                }
+    /// Takes one input's result; the collected result once all are there. The value or error that is not
+    /// wanted is returned to be dropped outside of any borrow.
+    fn put(&mut self, index: usize, result: Result<T>) -> Option<Result<T>> {
+        match (result, &mut self.values) {
+            (Ok(value), Some(values)) if self.error.is_none() => values.put(index, value).map(Ok),
+            (Err(error), _) if self.error.is_none() => {
+                self.error = Some(error);
                 None
             }
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.error.get_or_insert(error);
-                None
-            }
+            (unwanted, _) => Some(unwanted),
         }
     }
 
@@ -106,8 +105,9 @@ impl<T: 'static, C: Collect<T> + 'static> Node for PromiseCell<C::Output, Gather
             gather.pending -= 1;
             (gather.put(index, result), gather.finish())
         };
-        drop(unwanted);
-        let outcome = conclude(end?);
+        run_callback(move || drop(unwanted));
+        let end = end?;
+        let outcome = call(|| conclude(end)).unwrap_or_else(Err);
         let cell: Rc<PromiseCell<C::Output>> = self;
         cell::settle(&cell, outcome)
     }
@@ -135,12 +135,12 @@ fn gather<T: 'static, C: Collect<T> + 'static>(
     }
     let mut inputs = mem::take(&mut gather.inputs);
     let node = PromiseCell::pending(CancelLink::OwnWork, GatherWork(RefCell::new(gather)));
-    for (index, input) in (0..).zip(&mut inputs) {
-        if let Some(input) = input {
-            input.watch(Waiter::node(node.clone(), index));
-        }
-    }
+    let old_waiters: Vec<_> = (0..)
+        .zip(&mut inputs)
+        .filter_map(|(index, input)| input.as_mut()?.watch(Waiter::node(node.clone(), index)))
+        .collect();
     node.work.0.borrow_mut().inputs = inputs;
+    drop(old_waiters);
     Promise::of_cell(node)
 }
 
@@ -184,24 +184,29 @@ enum Side<T: 'static> {
 impl<T: 'static> Side<T> {
     fn of(promise: Promise<T>, error: &mut Option<Error>) -> Side<T> {
         match promise.try_take() {
-            Ok(result) => Side::settled(result, error),
+            Ok(Ok(value)) => Side::Value(value),
+            Ok(Err(reason)) => {
+                error.get_or_insert(reason);
+                Side::Ended
+            }
             Err(pending) => Side::Waiting(pending),
         }
     }
 
-    fn settled(result: Result<T>, error: &mut Option<Error>) -> Side<T> {
+    /// Keeps the value, or the first error; a later error is returned to be dropped outside of any borrow.
+    fn put(&mut self, result: Result<T>, error: &mut Option<Error>) -> Option<Error> {
         match result {
-            Ok(value) => Side::Value(value),
-            Err(reason) => {
-                error.get_or_insert(reason);
-                Side::Ended
-            }
+            Ok(value) => *self = Side::Value(value),
+            Err(reason) if error.is_some() => return Some(reason),
+            Err(reason) => *error = Some(reason),
         }
+        None
     }
 
-    fn watch(&mut self, waiter: Waiter) {
-        if let Side::Waiting(promise) = self {
-            promise.watch(waiter);
+    fn watch(&mut self, waiter: Waiter) -> Option<Waiter> {
+        match self {
+            Side::Waiting(promise) => promise.watch(waiter),
+            Side::Value(_) | Side::Ended => None,
         }
     }
 
@@ -217,15 +222,28 @@ impl<T: 'static> Side<T> {
 }
 
 impl<A: 'static, B: 'static> Pair<A, B> {
-    fn finish(&mut self) -> Option<Result<(A, B)>> {
+    fn put_first(&mut self, result: Result<A>) -> Option<Error> {
+        self.first.put(result, &mut self.error)
+    }
+
+    fn put_second(&mut self, result: Result<B>) -> Option<Error> {
+        self.second.put(result, &mut self.error)
+    }
+
+    /// Both sides and the error, once none is waited for. To be used with nothing borrowed: values may be
+    /// dropped.
+    fn finish(&mut self) -> Option<Pair<A, B>> {
         if matches!(self.first, Side::Waiting(_)) || matches!(self.second, Side::Waiting(_)) {
             return None;
         }
-        let values = (mem::replace(&mut self.first, Side::Ended), mem::replace(&mut self.second, Side::Ended));
-        Some(match (values, self.error.take()) {
-            ((Side::Value(a), Side::Value(b)), None) => Ok((a, b)),
-            (_, error) => Err(error.unwrap_or_else(Error::abandoned)),
-        })
+        Some(mem::replace(self, Pair { first: Side::Ended, second: Side::Ended, error: None }))
+    }
+
+    fn conclude(self) -> Result<(A, B)> {
+        match (self.first, self.second, self.error) {
+            (Side::Value(a), Side::Value(b), None) => Ok((a, b)),
+            (_, _, error) => Err(error.unwrap_or_else(Error::abandoned)),
+        }
     }
 }
 
@@ -243,20 +261,19 @@ impl<A: 'static, B: 'static> Work for BothWork<A, B> {
 
 impl<A: 'static, B: 'static> Node for PromiseCell<(A, B), BothWork<A, B>> {
     fn run(self: Rc<Self>, index: u32) -> Option<Batch> {
-        if index == 0 {
+        let unwanted = if index == 0 {
             let input = self.work.0.borrow_mut().first.start()?;
-            let result = input.take_settled();
-            let pair = &mut *self.work.0.borrow_mut();
-            pair.first = Side::settled(result, &mut pair.error);
+            let side = input.take_settled();
+            self.work.0.borrow_mut().put_first(side)
         } else {
             let input = self.work.0.borrow_mut().second.start()?;
-            let result = input.take_settled();
-            let pair = &mut *self.work.0.borrow_mut();
-            pair.second = Side::settled(result, &mut pair.error);
-        }
-        let outcome = self.work.0.borrow_mut().finish()?;
+            let side = input.take_settled();
+            self.work.0.borrow_mut().put_second(side)
+        };
+        drop(unwanted);
+        let end = self.work.0.borrow_mut().finish()?;
         let cell: Rc<PromiseCell<(A, B)>> = self;
-        cell::settle(&cell, outcome)
+        cell::settle(&cell, call(|| end.conclude()).unwrap_or_else(Err))
     }
 }
 
@@ -273,15 +290,14 @@ pub fn both<A: 'static, B: 'static>(first: Promise<A>, second: Promise<B>) -> Pr
     let first = Side::of(first, &mut error);
     let second = Side::of(second, &mut error);
     let mut pair = Pair { first, second, error };
-    match pair.finish() {
-        Some(Ok(values)) => return ready(values),
-        Some(Err(error)) => return rejected(error),
-        None => {}
+    if let Some(end) = pair.finish() {
+        return settled(end.conclude());
     }
     let empty = Pair { first: Side::Ended, second: Side::Ended, error: None };
     let node = PromiseCell::pending(CancelLink::OwnWork, BothWork(RefCell::new(empty)));
-    pair.first.watch(Waiter::node(node.clone(), 0));
-    pair.second.watch(Waiter::node(node.clone(), 1));
+    let old_first = pair.first.watch(Waiter::node(node.clone(), 0));
+    let old_second = pair.second.watch(Waiter::node(node.clone(), 1));
     *node.work.0.borrow_mut() = pair;
+    drop((old_first, old_second));
     Promise::of_cell(node)
 }

@@ -1,7 +1,8 @@
-//! Callbacks whose result nobody awaits: `on_success`, `on_failure`, `on_termination`, `on_any`, `on_cancel`, `detach`.
+//! Callbacks whose result nobody awaits: `on_success`, `on_failure`, `on_termination`, `on_any`, `on_cancel`,
+//! `detach`.
 //!
-//! Those that need the value consume the promise; those that do not give it back. A panic in one of them goes to
-//! [`crate::hook`] and the remaining callbacks still run.
+//! Those that need the value consume the promise; those that do not give it back. A panic in one of them goes
+//! to [`crate::hook`] and the remaining callbacks still run.
 
 use super::cell::{self, Batch, PromiseCell};
 use super::waiters::{Node, Waiter};
@@ -12,8 +13,8 @@ use std::cell::RefCell;
 use std::panic::Location;
 use std::rc::Rc;
 
-/// Runs a callback whose result nobody awaits.
-fn run_callback(callback: impl FnOnce()) {
+/// Runs a callback, or a destructor, whose result nobody awaits.
+pub(crate) fn run_callback(callback: impl FnOnce()) {
     if let Err(error) = call(callback) {
         report(error, FailureKind::Callback, None);
     }
@@ -58,6 +59,22 @@ pub(super) fn observe_termination<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl
     }
 }
 
+pub(super) fn observe_success<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOnce(T) + 'static) {
+    let root = cell.clone();
+    let tell = move || {
+        // An error is left alone: it stays unobserved.
+        if cell::follow(&root).status() == cell::Status::Fulfilled
+            && let Some(result) = cell::take(&root)
+        {
+            match result {
+                Ok(value) => f(value),
+                Err(error) => drop(super::rejected::<T>(error)),
+            }
+        }
+    };
+    observe_termination(cell, tell);
+}
+
 pub(super) fn observe_failure<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOnce(Error) + 'static) {
     let root = cell::follow(cell);
     let tell = move || {
@@ -84,8 +101,9 @@ impl<T: 'static> Promise<T> {
             Ok(result) => run_callback(|| callback(result)),
             Err(mut pending) => {
                 let node = Rc::new(Consumer(RefCell::new(None)));
-                pending.watch(Waiter::node(node.clone(), 0));
+                let old_waiter = pending.watch(Waiter::node(node.clone(), 0));
                 *node.0.borrow_mut() = Some((pending, callback));
+                drop(old_waiter);
             }
         }
     }

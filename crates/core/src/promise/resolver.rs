@@ -1,9 +1,10 @@
 //! The other end of a promise: whoever holds the [`Resolver`] settles it, once.
 //!
-//! Two flavours, as in Lwt. `resolve`, `reject`, `settle` *defer* when a resolution is in progress: the state changes now, the
-//! callbacks run when the outermost resolution has run its own. The `_now` methods run the callbacks before they return, at any depth.
-//! A second resolution does not compile, since resolving consumes; a promise that was cancelled meanwhile ignores it. Dropping the
-//! resolver rejects with `Abandoned`.
+//! Two flavours, as in Lwt. `resolve`, `reject`, `settle` *defer* when a resolution is in progress: the state
+//! changes now, the callbacks run when the outermost resolution has run its own. The `_now` methods run the
+//! callbacks before they return, at any depth. A second resolution does not compile, since resolving
+//! consumes; a promise that was cancelled meanwhile ignores it. Dropping the resolver rejects with
+//! `Abandoned`.
 
 use super::cell::{self, CancelLink, PromiseCell, Status};
 use super::{Promise, plain_cell};
@@ -99,6 +100,10 @@ impl<T: 'static> Drop for Resolver<T> {
         if let Some(cell) = self.cell.take()
             && let Some(batch) = cell::settle(&cell, Err(Error::abandoned()))
         {
+            // Both ends were given up, as of the loser of a race: no failure that anybody could look at.
+            if Rc::strong_count(&cell) == 1 {
+                cell::forgive(&cell);
+            }
             sched::run_or_defer(batch);
         }
     }

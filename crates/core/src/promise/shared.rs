@@ -1,8 +1,9 @@
 //! A promise with several handles: Lwt's promise as it is.
 //!
-//! [`Shared`] is not a wrapper around a promise but the same cell, whose value is cloned for each consumer instead of moved.
-//! So nothing is forwarded, and order of callbacks and cancellation are those of Lwt. Every method of [`Promise`] is here
-//! by reference: each makes one more consuming handle of the cell and calls the method on it.
+//! [`Shared`] is not a wrapper around a promise but the same cell, whose value is cloned for each consumer
+//! instead of moved. So nothing is forwarded, and order of callbacks and cancellation are those of Lwt. Every
+//! method of [`Promise`] is here by reference: each makes one more consuming handle of the cell and calls the
+//! method on it.
 
 use super::cell::{self, PromiseCell, Status};
 use super::{IntoPromise, Promise};
@@ -105,9 +106,9 @@ impl<T: Clone + 'static> Shared<T> {
         self.promise().finalize(cleanup)
     }
 
-    /// See [`Promise::on_success`].
+    /// See [`Promise::on_success`]. An error is left to the other handles, and unobserved if there are none.
     pub fn on_success(&self, f: impl FnOnce(T) + 'static) {
-        self.on_any(f, |_| {});
+        super::observe::observe_success(&self.cell, f);
     }
 
     /// See [`Promise::on_any`].

@@ -1,17 +1,18 @@
-//! The node behind `bind`, `map`, `try_map`, `catch`, `try_bind` and `finalize`: one allocation that is the callback waiting
-//! for the input and the cell of the result at once.
+//! The node behind `bind`, `map`, `try_map`, `catch`, `try_bind` and `finalize`: one allocation that is the
+//! callback waiting for the input and the cell of the result at once.
 //!
 //! ```text
-//!   Waiting(input, f) ──input settled──► f(result) ──► settled: settle own cell
-//!                                                  ├─► pending cell: merge it into own cell
-//!                                                  └─► pending leaf: Forwarding(leaf) ──settled──► settle own cell
+//!   Waiting(input, f) ─ settled ─► f(result) ──► settled: settle own cell
+//!                                            ├─► pending cell: merge it into own cell
+//!                                            └─► pending leaf: Forwarding(leaf) ─ settled ─► settle own cell
 //! ```
 //!
-//! On a settled input nothing of this exists: the callback runs at once, as a plain call, and what it returns is the result.
-//! A panic in the callback rejects the result with `Panicked`, in both cases alike.
+//! On a settled input nothing of this exists: the callback runs at once, as a plain call, and what it returns
+//! is the result. A panic in the callback rejects the result with `Panicked`, in both cases alike.
 //!
-//! Why a leaf is forwarded and not given a cell to merge: the cell would be a second allocation for each step of a loop of
-//! pauses or reads. The result's cancel link points at the leaf, so that cancel rejects both in the same phase, as merging would.
+//! Why a leaf is forwarded and not given a cell to merge: the cell would be a second allocation for each step
+//! of a loop of pauses or reads. The result's cancel link points at the leaf, so that cancel rejects both in
+//! the same phase, as merging would.
 
 use super::cancel::Walk;
 use super::cell::{self, Batch, CancelLink, PromiseCell, Work};
@@ -19,12 +20,11 @@ use super::waiters::{Node, Waiter};
 use super::{IntoPromise, Promise, Repr, call, ready, rejected, settled};
 use crate::source::Leaf;
 use crate::{Error, Result};
-use std::cell::RefCell;
-use std::mem;
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// The work of a node with one input.
-struct StepWork<A: 'static, B: 'static, F>(RefCell<Stage<A, B, F>>);
+struct StepWork<A: 'static, B: 'static, F>(Cell<Stage<A, B, F>>);
 
 enum Stage<A: 'static, B: 'static, F> {
     Waiting(Promise<A>, F),
@@ -36,9 +36,11 @@ type StepNode<A, B, F> = PromiseCell<B, StepWork<A, B, F>>;
 
 impl<A: 'static, B: 'static, F> Work for StepWork<A, B, F> {
     fn cancel_inputs(&self, walk: &mut Walk) {
-        if let Stage::Waiting(input, _) = &*self.0.borrow() {
+        let stage = self.0.replace(Stage::Ended);
+        if let Stage::Waiting(input, _) = &stage {
             walk.input(input);
         }
+        self.0.set(stage);
     }
 }
 
@@ -49,12 +51,16 @@ where
     F: FnOnce(Result<A>) -> Promise<B> + 'static,
 {
     fn run(self: Rc<Self>, _index: u32) -> Option<Batch> {
-        let stage = mem::replace(&mut *self.work.0.borrow_mut(), Stage::Ended);
-        match stage {
+        match self.work.0.replace(Stage::Ended) {
             Stage::Waiting(input, callback) => {
                 let result = input.take_settled();
-                let returned = call(|| callback(result)).unwrap_or_else(rejected);
-                adopt(self, returned)
+                match call(|| callback(result)) {
+                    Ok(returned) => adopt(self, returned),
+                    Err(panic) => {
+                        let cell: Rc<PromiseCell<B>> = self;
+                        cell::settle(&cell, Err(panic))
+                    }
+                }
             }
             Stage::Forwarding(leaf) => {
                 let result = leaf.take().unwrap_or_else(|| Err(Error::abandoned()));
@@ -68,23 +74,27 @@ where
 }
 
 /// Makes what the callback returned the result of the node.
+#[inline]
 fn adopt<A, B, F>(node: Rc<StepNode<A, B, F>>, returned: Promise<B>) -> Option<Batch>
 where
     A: 'static,
     B: 'static,
     F: FnOnce(Result<A>) -> Promise<B> + 'static,
 {
-    match returned.into_repr() {
-        Repr::Settled(result) => {
+    match returned.repr {
+        Repr::Value(value) => {
             let cell: Rc<PromiseCell<B>> = node;
-            cell::settle(&cell, result)
+            cell::settle(&cell, Ok(value))
         }
-        Repr::Cell(handle) => {
+        Repr::Failed(error) => {
+            let cell: Rc<PromiseCell<B>> = node;
+            cell::settle(&cell, Err(error.read()))
+        }
+        Repr::Cell(mut handle) => {
             let cell: Rc<PromiseCell<B>> = node;
             // The handle was the consumer; from here on the merged promise has the outer one's.
-            let inner = handle.cell.clone();
-            drop(handle);
-            cell::merge(&cell, &inner)
+            handle.unwatch();
+            cell::merge(cell, handle.cell.clone())
         }
         Repr::Leaf(leaf) => forward(node, leaf),
         Repr::Taken => unreachable!("a promise cannot be returned after it was taken"),
@@ -105,7 +115,7 @@ where
     }
     cell::set_leaf(&cell::follow(&cell), leaf.source, leaf.token);
     leaf.source.watch(leaf.token, Waiter::node(node.clone(), 0));
-    *node.work.0.borrow_mut() = Stage::Forwarding(leaf);
+    node.work.0.set(Stage::Forwarding(leaf));
     None
 }
 
@@ -115,31 +125,65 @@ pub(super) fn cell_of_leaf<T: 'static>(leaf: Leaf<T>) -> Rc<PromiseCell<T>> {
     let link = CancelLink::Leaf(leaf.source, leaf.token);
     let (source, token) = (leaf.source, leaf.token);
     let node: Rc<StepNode<T, T, Never<T>>> =
-        PromiseCell::pending(link, StepWork(RefCell::new(Stage::Forwarding(leaf))));
+        PromiseCell::pending(link, StepWork(Cell::new(Stage::Forwarding(leaf))));
     source.watch(token, Waiter::node(node.clone(), 0));
     node
 }
 
-/// The promise of `callback`'s promise, once `input` is settled.
-fn step<A, B, F>(mut input: Promise<A>, callback: F) -> Promise<B>
+/// The promise of `callback`'s promise: at once if the input's cell or leaf is settled, else once it is.
+#[inline(never)]
+fn step<A, B, F>(repr: Repr<A>, callback: F) -> Promise<B>
+where
+    A: 'static,
+    B: 'static,
+    F: FnOnce(Result<A>) -> Promise<B> + 'static,
+{
+    let mut input = Promise { repr };
+    if let Some(result) = input.take_in_place() {
+        return run(|| callback(result));
+    }
+    if let Repr::Leaf(leaf) = &mut input.repr {
+        // A table's waiter is told later at the earliest, never by `watch`: the node can be whole before.
+        leaf.watched = true;
+        let (source, token) = (leaf.source, leaf.token);
+        let work = StepWork(Cell::new(Stage::Waiting(input, callback)));
+        let node: Rc<StepNode<A, B, F>> = PromiseCell::pending(CancelLink::OwnWork, work);
+        source.watch(token, Waiter::node(node.clone(), 0));
+        return Promise::of_cell(node);
+    }
+    step_of_cell(input, callback)
+}
+
+fn step_of_cell<A, B, F>(mut input: Promise<A>, callback: F) -> Promise<B>
 where
     A: 'static,
     B: 'static,
     F: FnOnce(Result<A>) -> Promise<B> + 'static,
 {
     let node: Rc<StepNode<A, B, F>> =
-        PromiseCell::pending(CancelLink::OwnWork, StepWork(RefCell::new(Stage::Ended)));
-    input.watch(Waiter::node(node.clone(), 0));
-    *node.work.0.borrow_mut() = Stage::Waiting(input, callback);
+        PromiseCell::pending(CancelLink::OwnWork, StepWork(Cell::new(Stage::Ended)));
+    let old_waiter = input.watch(Waiter::node(node.clone(), 0));
+    node.work.0.set(Stage::Waiting(input, callback));
+    // It may run anything, also this node: that is complete.
+    drop(old_waiter);
     Promise::of_cell(node)
+}
+
+/// Runs a callback on a settled input: as a plain call.
+#[inline(always)]
+fn run<P: IntoPromise>(callback: impl FnOnce() -> P) -> Promise<P::Value> {
+    match call(|| callback().into_promise()) {
+        Ok(promise) => promise,
+        Err(panic) => rejected(panic),
+    }
 }
 
 impl<T: 'static> Promise<T> {
     /// Runs `f` with the value and promises what it returns; an error passes through.
     ///
-    /// On a fulfilled promise `f` runs now, nothing is allocated and nothing suspends; on a pending one it runs inside the
-    /// resolution. Cancelling the result cancels this promise until `f` has run, then whatever `f` returned.
-    /// A panic in `f` rejects the result.
+    /// On a fulfilled promise `f` runs now, nothing is allocated and nothing suspends; on a pending one it
+    /// runs inside the resolution. Cancelling the result cancels this promise until `f` has run, then
+    /// whatever `f` returned. A panic in `f` rejects the result.
     ///
     /// ```
     /// use lisle_core::ready;
@@ -147,14 +191,13 @@ impl<T: 'static> Promise<T> {
     /// assert_eq!(sum.try_take().unwrap().unwrap(), 3);
     /// ```
     #[doc(alias = "and_then")]
-    #[doc(alias = "then")]
     #[doc(alias = "flat_map")]
-    #[inline]
+    #[inline(always)]
     pub fn bind<P: IntoPromise>(self, f: impl FnOnce(T) -> P + 'static) -> Promise<P::Value> {
-        match self.try_take() {
-            Ok(Ok(value)) => call(|| f(value).into_promise()).unwrap_or_else(rejected),
-            Ok(Err(error)) => rejected(error),
-            Err(pending) => step(pending, |result| match result {
+        match self.repr {
+            Repr::Value(value) => run(|| f(value)),
+            Repr::Failed(error) => Promise { repr: Repr::Failed(error) },
+            repr => step(repr, |result| match result {
                 Ok(value) => f(value).into_promise(),
                 Err(error) => rejected(error),
             }),
@@ -162,12 +205,12 @@ impl<T: 'static> Promise<T> {
     }
 
     /// Promises `f` of the value.
-    #[inline]
+    #[inline(always)]
     pub fn map<U: 'static>(self, f: impl FnOnce(T) -> U + 'static) -> Promise<U> {
-        match self.try_take() {
-            Ok(Ok(value)) => settled(call(|| f(value))),
-            Ok(Err(error)) => rejected(error),
-            Err(pending) => step(pending, |result| match result {
+        match self.repr {
+            Repr::Value(value) => settled(call(|| f(value))),
+            Repr::Failed(error) => Promise { repr: Repr::Failed(error) },
+            repr => step(repr, |result| match result {
                 Ok(value) => ready(f(value)),
                 Err(error) => rejected(error),
             }),
@@ -193,10 +236,10 @@ impl<T: 'static> Promise<T> {
     #[doc(alias = "recover")]
     #[inline]
     pub fn catch<P: IntoPromise<Value = T>>(self, handler: impl FnOnce(Error) -> P + 'static) -> Promise<T> {
-        match self.try_take() {
-            Ok(Ok(value)) => ready(value),
-            Ok(Err(error)) => call(|| handler(error).into_promise()).unwrap_or_else(rejected),
-            Err(pending) => step(pending, |result| match result {
+        match self.repr {
+            Repr::Value(value) => ready(value),
+            Repr::Failed(error) => run(|| handler(error.read())),
+            repr => step(repr, |result| match result {
                 Ok(value) => ready(value),
                 Err(error) => handler(error).into_promise(),
             }),
@@ -214,13 +257,28 @@ impl<T: 'static> Promise<T> {
         P: IntoPromise,
         Q: IntoPromise<Value = P::Value>,
     {
-        match self.try_take() {
-            Ok(Ok(value)) => call(|| f(value).into_promise()).unwrap_or_else(rejected),
-            Ok(Err(error)) => call(|| handler(error).into_promise()).unwrap_or_else(rejected),
-            Err(pending) => step(pending, |result| match result {
+        match self.repr {
+            Repr::Value(value) => run(|| f(value)),
+            Repr::Failed(error) => run(|| handler(error.read())),
+            repr => step(repr, |result| match result {
                 Ok(value) => f(value).into_promise(),
                 Err(error) => handler(error).into_promise(),
             }),
+        }
+    }
+
+    /// Runs `f` with the result, whichever it is, and promises what it returns.
+    ///
+    /// ```
+    /// let told = lisle_core::ready(1).then(|result| Ok::<_, lisle_core::Error>(result.is_ok()));
+    /// assert!(told.try_take().unwrap().unwrap());
+    /// ```
+    #[inline]
+    pub fn then<P: IntoPromise>(self, f: impl FnOnce(Result<T>) -> P + 'static) -> Promise<P::Value> {
+        match self.repr {
+            Repr::Value(value) => run(|| f(Ok(value))),
+            Repr::Failed(error) => run(|| f(Err(error.read()))),
+            repr => step(repr, |result| f(result).into_promise()),
         }
     }
 
@@ -234,12 +292,11 @@ impl<T: 'static> Promise<T> {
     #[doc(alias = "finally")]
     #[inline]
     pub fn finalize<P: IntoPromise<Value = ()>>(self, cleanup: impl FnOnce() -> P + 'static) -> Promise<T> {
-        match self.try_take() {
-            Ok(result) => after_cleanup(call(|| cleanup().into_promise()).unwrap_or_else(rejected), result),
-            Err(pending) => step(pending, |result| {
-                // The outcome must survive a panic in the cleanup only as far as the cleanup's error wins.
-                after_cleanup(cleanup().into_promise(), result)
-            }),
+        match self.repr {
+            Repr::Value(value) => after_cleanup(run(cleanup), Ok(value)),
+            Repr::Failed(error) => after_cleanup(run(cleanup), Err(error.read())),
+            // A panic in the cleanup is the cleanup's error, which wins.
+            repr => step(repr, |result| after_cleanup(cleanup().into_promise(), result)),
         }
     }
 }

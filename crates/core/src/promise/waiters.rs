@@ -1,7 +1,8 @@
 //! Who is told when a promise is settled, and the lists that hold them.
 //!
-//! A [`Waiter`] is only *told*; it then takes the result from the promise it holds. So waiters have no type parameter, one queue
-//! serves promises of all types, and a value is moved to its one consumer instead of being passed through callbacks.
+//! A [`Waiter`] is only *told*; it then takes the result from the promise it holds. So waiters have no type
+//! parameter, one queue serves promises of all types, and a value is moved to its one consumer instead of
+//! being passed through callbacks.
 //!
 //! Lists live in one slab per thread, doubly linked by index around a sentinel:
 //!
@@ -9,9 +10,9 @@
 //!   WaiterList ─► sentinel ⇄ newest ⇄ … ⇄ oldest ⇄ (sentinel)      0 = no list yet
 //! ```
 //!
-//! A [`Key`] (index and generation) unlinks its entry in O(1) whoever owns the list by then: the promise, another promise it
-//! was merged into, or the queue of deferred callbacks. Joining two lists is O(1). Slots are reused.
-//! Newest first is Lwt's order. Not here: when waiters run (`sched`).
+//! A [`Key`] (index and generation) unlinks its entry in O(1) whoever owns the list by then: the promise,
+//! another promise it was merged into, or the queue of deferred callbacks. Joining two lists is O(1). Slots
+//! are reused. Newest first is Lwt's order. Not here: when waiters run (`sched`).
 
 use super::cell::Batch;
 use crate::sched::TaskId;
@@ -43,16 +44,26 @@ impl Waiter {
         Waiter(Told::Node(node, index))
     }
 
-    /// Tells the waiter, with the immediate flavour: nodes run their callbacks before this returns, tasks are queued.
+    /// Tells the waiter, with the immediate flavour: nodes run their callbacks before this returns, tasks are
+    /// queued.
     pub fn wake(self) {
         match self.0 {
             Told::Task(id) => crate::sched::tasks::wake(id),
-            Told::Waker(waker) => waker.wake(),
-            Told::Node(..) => crate::sched::run_now(Batch::one(self)),
+            // Also a foreign waker: it is foreign code, and a batch bears its panic.
+            Told::Waker(_) | Told::Node(..) => crate::sched::run_waiter(self),
+        }
+    }
+
+    /// As [`Waiter::wake`], for a caller that catches what a destructor or a foreign waker throws.
+    pub(crate) fn wake_uncaught(self) {
+        match self.0 {
+            Told::Task(id) => crate::sched::tasks::wake(id),
+            Told::Waker(_) | Told::Node(..) => crate::sched::run_waiter_uncaught(self),
         }
     }
 
     /// Tells the waiter and returns what must run next, so that chains need no stack.
+    #[inline]
     pub(crate) fn step(self) -> Option<Batch> {
         match self.0 {
             Told::Node(node, index) => node.run(index),
@@ -162,7 +173,8 @@ impl WaiterList {
 
     /// Adds the newest waiter.
     pub(crate) fn push(&mut self, waiter: Waiter) -> Key {
-        SLAB.with_borrow_mut(|slab| {
+        let pushed = SLAB.try_with(|slab| {
+            let slab = &mut *slab.borrow_mut();
             if self.0 == 0 {
                 let sentinel = slab.take_slot(None);
                 slab.link_between(sentinel, sentinel, sentinel);
@@ -172,15 +184,21 @@ impl WaiterList {
             let newest = slab.entries[self.0 as usize].older;
             slab.link_between(self.0, newest, index);
             Key { index, generation: slab.entries[index as usize].generation }
-        })
+        });
+        // At the thread's end the slab is gone, and nobody is told any more.
+        pushed.unwrap_or(Key { index: 0, generation: 0 })
     }
 
     /// Takes the newest waiter.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<Waiter> {
-        if self.0 == 0 {
-            return None;
-        }
-        SLAB.with_borrow_mut(|slab| {
+        if self.0 == 0 { None } else { self.pop_listed() }
+    }
+
+    #[inline(never)]
+    fn pop_listed(&mut self) -> Option<Waiter> {
+        let popped = SLAB.try_with(|slab| {
+            let slab = &mut *slab.borrow_mut();
             let newest = slab.entries[self.0 as usize].older;
             if newest == self.0 {
                 slab.unlink(self.0);
@@ -188,14 +206,23 @@ impl WaiterList {
                 return None;
             }
             slab.unlink(newest)
+        });
+        popped.unwrap_or_else(|_| {
+            self.0 = 0;
+            None
         })
     }
 
     /// Puts a list of older waiters behind these.
-    pub(crate) fn append(&mut self, mut older: WaiterList) {
-        if older.0 == 0 {
-            return;
+    #[inline]
+    pub(crate) fn append(&mut self, older: WaiterList) {
+        if older.0 != 0 {
+            self.append_listed(older);
         }
+    }
+
+    #[inline(never)]
+    fn append_listed(&mut self, mut older: WaiterList) {
         if self.0 == 0 {
             std::mem::swap(self, &mut older);
             return;
@@ -218,14 +245,22 @@ impl WaiterList {
 }
 
 impl Drop for WaiterList {
+    #[inline]
     fn drop(&mut self) {
-        if self.0 == 0 {
-            return;
+        if self.0 != 0 {
+            self.drop_listed();
         }
-        // Each waiter is dropped with the slab unborrowed: its destructor may come back here. At the thread's end the slab
-        // may be gone, and the waiters with it.
+    }
+}
+
+impl WaiterList {
+    #[inline(never)]
+    fn drop_listed(&mut self) {
+        // Each waiter is dropped with the slab unborrowed: its destructor may come back here. At the thread's
+        // end the slab may be gone, and the waiters with it.
         while self.0 != 0 && SLAB.try_with(|_| ()).is_ok() {
-            drop(self.pop());
+            let waiter = self.pop();
+            super::run_callback(move || drop(waiter));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The scheduler of one thread: resolution, run queue, pauses, timers. It has no loop and no clock of its own.
+//! The scheduler of one thread: resolution, run queue, pauses, timers. It has no loop and no clock of its
+//! own.
 //!
 //! A runtime drives it; one *lap* is
 //!
@@ -12,20 +13,26 @@
 //! so neither a task that wakes itself nor a chain of pauses can keep the engine from its turn.
 //!
 //! # Resolution
-//! `NESTING` counts the resolutions on the stack. The immediate flavour runs a batch of waiters where it stands; the deferring
-//! flavour queues it if a resolution is in progress, and the outermost resolution drains that queue before it returns. Inside
-//! a batch, callbacks that settle further promises hand their batches back instead of calling: depth first, newest
-//! first, with a heap stack, so a chain of a million promises needs no more machine stack than one.
+//! `NESTING` counts the resolutions on the stack. The immediate flavour runs a batch of waiters where it
+//! stands; the deferring flavour queues it if a resolution is in progress, and the outermost resolution
+//! drains that queue before it returns. Inside a batch, callbacks that settle further promises hand their
+//! batches back instead of calling: depth first, newest first, with a heap stack, so a chain of a million
+//! promises needs no more machine stack than one.
 //!
-//! The files: `tasks.rs` slab, run queue and cancel; `waker.rs` integer wakers (unsafe); `mailbox.rs` wakes from other
-//! threads; `pause.rs`, `sleep.rs` leaves.
+//! The files: `tasks.rs` slab, run queue and cancel; `body.rs` a task's allocation; `waker.rs` integer wakers (unsafe); `mailbox.rs` wakes
+//! from other threads; `pause.rs`, `sleep.rs` leaves.
 
+mod body;
 pub mod mailbox;
 pub mod pause;
 pub mod sleep;
 pub mod tasks;
 pub(crate) mod waker;
+mod yields;
 
+use crate::Waiter;
+use crate::hook;
+use crate::promise::call;
 use crate::promise::cell::Batch;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -34,6 +41,8 @@ pub use tasks::TaskId;
 
 thread_local! {
     static NESTING: Cell<u32> = const { Cell::new(0) };
+    /// Whether `DEFERRED` may hold something: spares every resolution a look into it.
+    static HAS_DEFERRED: Cell<bool> = const { Cell::new(false) };
     static DEFERRED: RefCell<VecDeque<Batch>> = const { RefCell::new(VecDeque::new()) };
 }
 
@@ -65,34 +74,77 @@ pub(crate) fn run_now(batch: Batch) {
     }
 }
 
+/// Tells one waiter now, as a resolution of its own.
+pub(crate) fn run_waiter(waiter: Waiter) {
+    if let Err(error) = call(|| run_waiter_uncaught(waiter)) {
+        hook::report(error, hook::FailureKind::Callback, None);
+        if NESTING.get() == 0 {
+            drain_deferred();
+        }
+    }
+}
+
+/// As [`run_waiter`], for a caller that catches what a destructor or a foreign waker throws.
+pub(crate) fn run_waiter_uncaught(waiter: Waiter) {
+    let nesting = Nesting::enter();
+    if let Some(batch) = waiter.step() {
+        run_batch(batch);
+    }
+    if nesting.before == 0 {
+        drain_deferred();
+    }
+}
+
 /// Runs a batch now, or after the resolution in progress.
 pub(crate) fn run_or_defer(batch: Batch) {
     if NESTING.get() == 0 {
         run_now(batch);
     } else {
-        DEFERRED.with_borrow_mut(|queue| queue.push_back(batch));
+        let mut batch = Some(batch);
+        HAS_DEFERRED.set(true);
+        let queued = DEFERRED.try_with(|queue| queue.borrow_mut().extend(batch.take()));
+        if let (Err(_), Some(batch)) = (queued, batch) {
+            // The thread is being destroyed, and the queue is gone before those that it served.
+            run_batch(batch);
+        }
     }
 }
 
+#[inline]
 fn drain_deferred() {
-    while let Some(batch) = DEFERRED.with_borrow_mut(VecDeque::pop_front) {
+    if !HAS_DEFERRED.replace(false) {
+        return;
+    }
+    drain_queue();
+}
+
+fn drain_queue() {
+    while let Ok(Some(batch)) = DEFERRED.try_with(|queue| queue.borrow_mut().pop_front()) {
         run_batch(batch);
     }
 }
 
+/// Runs a batch to its end, whatever panics: callbacks are caught where they are called, but a destructor of
+/// the user's (a value nobody wants, a closure that was not called) or a foreign waker can panic anywhere.
 fn run_batch(mut top: Batch) {
     let mut below: Vec<Batch> = Vec::new();
+    while let Err(error) = call(|| step_batch(&mut top, &mut below)) {
+        hook::report(error, hook::FailureKind::Callback, None);
+    }
+}
+
+fn step_batch(top: &mut Batch, below: &mut Vec<Batch>) {
     loop {
         let Some(waiter) = top.pop() else {
             match below.pop() {
-                Some(batch) => top = batch,
+                Some(batch) => *top = batch,
                 None => return,
             }
             continue;
         };
         if let Some(next) = waiter.step() {
             // An exhausted batch is replaced, so that a chain keeps the stack empty.
-            let rest = std::mem::replace(&mut top, next);
+            let rest = std::mem::replace(top, next);
             if !rest.is_empty() {
                 below.push(rest);
             }
@@ -108,9 +160,11 @@ pub fn has_work() -> bool {
 
 /// Forgets all work of this thread: tasks and pauses are dropped, whoever waits for them is told `Abandoned`.
 ///
-/// Destructors may start new work; that is dropped as well, up to a limit of rounds.
+/// Destructors may start new work; that is dropped as well, up to a limit of rounds. Promises that nobody
+/// looks at and that are abandoned meanwhile are not told to [`crate::hook`].
 pub fn reset() {
     const ROUNDS_MAX: usize = 64;
+    let _silence = hook::Silence::about_abandoned();
     for _ in 0..ROUNDS_MAX {
         let dropped = tasks::abandon() + pause::abandon() + sleep::abandon();
         drain_deferred();

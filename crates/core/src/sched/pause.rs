@@ -5,10 +5,12 @@
 //!                     └───cancel───────┴───► rejected
 //! ```
 //!
-//! A pause is a leaf: an entry in a vector, no allocation of its own. The two vectors are swapped and keep their capacity.
-//! Pauses made while a generation is woken belong to the next one, so each has the engine's turn before it.
+//! A pause is a leaf: an entry in a vector, no allocation of its own. The two vectors are swapped and keep
+//! their capacity. Pauses made while a generation is woken belong to the next one, so each has the engine's
+//! turn before it.
 
-use crate::promise::Status;
+use crate::hook::{FailureKind, report};
+use crate::promise::{Status, call};
 use crate::source::{CancelReply, Source, leaf};
 use crate::{Error, Promise, Result, Waiter};
 use std::cell::RefCell;
@@ -21,6 +23,8 @@ enum Entry {
     #[default]
     Idle,
     Watched(Waiter),
+    /// Paused, and its handle was dropped: nobody will ever wait for it.
+    Released,
     /// Cancelled or released: not counted any more.
     Gone,
 }
@@ -61,11 +65,15 @@ fn token(generation: u32, index: usize) -> u64 {
 
 impl Table {
     /// The entry of a token that is still paused.
+    #[inline]
     fn entry(&mut self, token: u64) -> Option<&mut Entry> {
         let (generation, index) = ((token >> 32) as u32, token as u32 as usize);
         let entry = if generation == self.generation {
             self.current.get_mut(index)
-        } else if self.is_waking && generation == self.generation.wrapping_sub(1) && index as u32 >= self.woken {
+        } else if self.is_waking
+            && generation == self.generation.wrapping_sub(1)
+            && index as u32 >= self.woken
+        {
             self.waking.get_mut(index)
         } else {
             None
@@ -84,9 +92,14 @@ impl Table {
 
 impl Source<()> for Pauses {
     fn take(&self, token: u64) -> Option<Result<()>> {
-        TABLE.with_borrow_mut(|table| match table.entry(token) {
-            Some(_) => None,
-            None => Some(table.rejection(token).map_or(Ok(()), Err)),
+        TABLE.with_borrow_mut(|table| {
+            if table.entry(token).is_some() {
+                return None;
+            }
+            match &table.rejected {
+                None => Some(Ok(())),
+                Some(_) => Some(table.rejection(token).map_or(Ok(()), Err)),
+            }
         })
     }
 
@@ -108,8 +121,8 @@ impl Source<()> for Pauses {
     }
 
     fn unwatch(&self, token: u64) {
-        let old = TABLE
-            .with_borrow_mut(|table| table.entry(token).map(|entry| mem::replace(entry, Entry::Idle)));
+        let old =
+            TABLE.with_borrow_mut(|table| table.entry(token).map(|entry| mem::replace(entry, Entry::Idle)));
         drop(old);
     }
 
@@ -131,7 +144,7 @@ impl Source<()> for Pauses {
         let old = TABLE.try_with(|table| {
             let table = &mut *table.borrow_mut();
             table.rejection(token);
-            table.entry(token).map(|entry| mem::replace(entry, Entry::Idle))
+            table.entry(token).map(|entry| mem::replace(entry, Entry::Released))
         });
         drop(old);
     }
@@ -170,31 +183,19 @@ pub fn wake_paused() {
     if !begin_waking() {
         return;
     }
-    let guard = Waking;
+    // One catch for the whole generation: callbacks are caught where they are called, so what arrives here is
+    // rare (a destructor, a foreign waker), and the rest of the generation is woken all the same.
+    while let Err(error) = call(wake_rest) {
+        report(error, FailureKind::Callback, None);
+    }
+}
+
+fn wake_rest() {
     while let Some(entry) = next_woken() {
         if let Entry::Watched(waiter) = entry {
-            waiter.wake();
+            waiter.wake_uncaught();
         }
     }
-    drop(guard);
-}
-
-/// Ends the waking also when a destructor panics through it; what was not woken yet counts as fulfilled.
-struct Waking;
-
-impl Drop for Waking {
-    fn drop(&mut self) {
-        let rest = TABLE.with_borrow_mut(|table| {
-            table.is_waking = false;
-            mem::take(&mut table.waking)
-        });
-        drop_keeping_capacity(rest);
-    }
-}
-
-fn drop_keeping_capacity(mut entries: Vec<Entry>) {
-    entries.clear();
-    TABLE.with_borrow_mut(|table| table.waking = entries);
 }
 
 fn begin_waking() -> bool {
@@ -210,9 +211,15 @@ fn begin_waking() -> bool {
     })
 }
 
+/// The next entry of the generation that is woken; after the last one the generation ends.
 fn next_woken() -> Option<Entry> {
     TABLE.with_borrow_mut(|table| {
-        let entry = table.waking.get_mut(table.woken as usize)?;
+        let Some(entry) = table.waking.get_mut(table.woken as usize) else {
+            // All of it is `Gone`: nothing is dropped here.
+            table.waking.clear();
+            table.is_waking = false;
+            return None;
+        };
         let entry = mem::replace(entry, Entry::Gone);
         table.woken += 1;
         if !matches!(entry, Entry::Gone) {
@@ -225,19 +232,27 @@ fn next_woken() -> Option<Entry> {
 /// Rejects all pauses with `Abandoned`; how many there were.
 pub(crate) fn abandon() -> usize {
     let entries = TABLE.with_borrow_mut(|table| {
-        let entries = mem::take(&mut table.current);
-        let generation = table.generation;
-        for (index, entry) in entries.iter().enumerate() {
-            if matches!(entry, Entry::Watched(_)) {
-                table.reject(token(generation, index), Error::abandoned());
+        let mut entries = Vec::new();
+        if table.is_waking {
+            // Called by a callback of a pause: the rest of its generation is older than the current one.
+            let generation = table.generation.wrapping_sub(1);
+            for index in table.woken as usize..table.waking.len() {
+                entries.push((token(generation, index), mem::replace(&mut table.waking[index], Entry::Gone)));
             }
         }
-        table.generation = generation.wrapping_add(1);
+        let current = mem::take(&mut table.current);
+        entries.extend((0..).zip(current).map(|(index, entry)| (token(table.generation, index), entry)));
+        for (token, entry) in &entries {
+            if matches!(entry, Entry::Watched(_) | Entry::Idle) {
+                table.reject(*token, Error::abandoned());
+            }
+        }
+        table.generation = table.generation.wrapping_add(1);
         table.live = 0;
         entries
     });
     let count = entries.len();
-    for entry in entries {
+    for (_, entry) in entries {
         if let Entry::Watched(waiter) = entry {
             waiter.wake();
         }

@@ -1,7 +1,7 @@
 //! Sleeps: promises fulfilled at a deadline, kept in the timer wheel of the thread.
 //!
-//! Time is an argument: ticks of one millisecond since a moment that the runtime chose. A sleep is a leaf: an entry of the
-//! wheel, no allocation of its own; cancelling or dropping it takes it out of the wheel in O(1).
+//! Time is an argument: ticks of one millisecond since a moment that the runtime chose. A sleep is a leaf: an
+//! entry of the wheel, no allocation of its own; cancelling or dropping it takes it out of the wheel in O(1).
 //! Not here: clocks and durations (`lisle::time`).
 
 use crate::promise::Status;
@@ -92,7 +92,8 @@ impl Source<()> for Sleeps {
     }
 }
 
-/// A promise fulfilled by the first [`advance`] to `deadline` or later. Cancelable; dropping it forgets the timer.
+/// A promise fulfilled by the first [`advance`] to `deadline` or later. Cancelable; dropping it forgets the
+/// timer.
 pub fn sleep_until(deadline: u64) -> Promise<()> {
     let token = TABLE.with_borrow_mut(|table| {
         let key = table.wheel.insert(deadline, Entry { waiter: None, token: 0 });
@@ -134,8 +135,8 @@ pub fn advance(now: u64) {
 pub(crate) fn abandon() -> usize {
     let due = TABLE.with_borrow_mut(|table| {
         let mut due = Vec::new();
-        std::mem::take(&mut table.wheel).expire(u64::MAX, &mut due);
-        for entry in due.iter().filter(|entry| entry.waiter.is_some()) {
+        table.wheel.drain(&mut due);
+        for entry in &due {
             table.reject(entry.token, Error::abandoned());
         }
         due

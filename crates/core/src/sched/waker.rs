@@ -4,14 +4,15 @@
 //!   │ worker 16 │ generation 24 │ slot 24 │      as the data pointer of a `RawWaker`
 //! ```
 //!
-//! Clone copies the word and drop does nothing: no reference count, no lifetime, nothing to get wrong on another thread. A
-//! stale waker (its task ended, its slot was reused, its thread is gone) finds another generation or nobody, and is inert; after
-//! 2^24 reuses of one slot it may cause one spurious poll, which futures must bear anyway.
-//! A wake on the own thread pushes on the run queue; elsewhere it goes to the worker's mailbox.
+//! Clone copies the word and drop does nothing: no reference count, no lifetime, nothing to get wrong on
+//! another thread. A stale waker (its task ended, its slot was reused, its thread is gone) finds another
+//! generation or nobody, and is inert; after 2^24 reuses of one slot it may cause one spurious poll, which
+//! futures must bear anyway. A wake on the own thread pushes on the run queue; elsewhere it goes to the
+//! worker's mailbox.
 //!
 //! # Safety
-//! The only unsafe file of this crate. It rests on the [`RawWaker`] contract alone: the functions of the table are
-//! thread-safe, never panic on valid data, and every bit pattern is valid data.
+//! The only unsafe file of this crate. It rests on the [`RawWaker`] contract alone: the functions of the
+//! table are thread-safe, never panic on valid data, and every bit pattern is valid data.
 #![allow(unsafe_code)]
 
 use super::mailbox;
@@ -29,13 +30,16 @@ pub(crate) const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
 static TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake, drop_nothing);
 
 /// The waker of a task of this thread.
+#[inline]
 pub(crate) fn waker(id: TaskId) -> Waker {
     let word = pack(mailbox::own_number(), id);
-    // SAFETY: the table's functions keep the contract for any data word, for ever: they only read it as a number.
+    // SAFETY: the table's functions keep the contract for any data word, for ever: they only read it as a
+    // number.
     unsafe { Waker::new(ptr::without_provenance(word as usize), &TABLE) }
 }
 
 /// The task behind a waker, if it is one of this thread.
+#[inline]
 pub(crate) fn local_task(waker: &Waker) -> Option<TaskId> {
     if !ptr::eq(waker.vtable(), &raw const TABLE) {
         return None;

@@ -1,14 +1,14 @@
 //! Poller over `epoll`: edge-triggered, each descriptor registered once and never again touched.
 //!
-//! A registration asks for everything (reading, writing, hang-up, urgent data), so queueing an operation costs no call. It
-//! goes away by itself when the descriptor is closed. If a duplicate keeps the file open, its events still come, under
-//! a name nobody knows any more.
+//! A registration asks for everything (reading, writing, hang-up, urgent data), so queueing an operation
+//! costs no call. It goes away by itself when the descriptor is closed. If a duplicate keeps the file open,
+//! its events still come, under a name nobody knows any more.
 //! Not here: what an event means for the operations that wait.
 
 use super::{Heard, Poller};
 use crate::{EngineKind, EngineWaker, Fd, Interest};
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
@@ -47,8 +47,8 @@ impl Poller for Epoll {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::PRI | EventFlags::ET;
         *calls += 1;
         match epoll::add(&self.epoll, fd, EventData::new_u64(name), flags) {
-            // The same open file under the same number, once given out and taken over again: a new name, and a fresh
-            // report of what is ready.
+            // The same open file under the same number, once given out and taken over again: a new name, and
+            // a fresh report of what is ready.
             Err(Errno::EXIST) => {
                 *calls += 1;
                 epoll::modify(&self.epoll, fd, EventData::new_u64(name), flags)

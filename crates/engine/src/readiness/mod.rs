@@ -1,7 +1,7 @@
 //! An engine over anything that tells readiness: epoll, poll or select.
 //!
-//! Completions are made from readiness: try the call first; if it would block, queue the operation on its descriptor and
-//! direction; when the poller says ready, try again.
+//! Completions are made from readiness: try the call first; if it would block, queue the operation on its
+//! descriptor and direction; when the poller says ready, try again.
 //!
 //! ```text
 //!   submit ─► prepare ─► attempt ─► Done                       queue empty and worth trying
@@ -14,13 +14,15 @@
 //!          list ───► serve: attempt the head, next head, … until Wait or the limit of this turn
 //! ```
 //!
-//! The system calls that are *not* made are the point. A receive that took less than it could has emptied the socket, so
-//! the next one queues without an attempt; under edge-triggered epoll that is sound for streams only (epoll(7), Q9), so
-//! each descriptor is asked once what it is, at its second receive. Level-triggered pollers report again what is left.
+//! The system calls that are *not* made are the point. A receive that took less than it could has emptied
+//! the socket, so the next one queues without an attempt; under edge-triggered epoll that is sound for
+//! streams only (epoll(7), Q9), so each descriptor is asked once what it is, at its second receive.
+//! Level-triggered pollers report again what is left.
 //!
-//! Order: operations on one descriptor and direction finish first in, first out; a new one does not overtake. A multishot
-//! operation gets a limited number of results per turn; then the others have theirs, and the next turn does not sleep.
-//! Not here: system calls (`perform.rs`, the pollers), what is known per descriptor (`table.rs`), queues (`queue.rs`).
+//! Order: operations on one descriptor and direction finish first in, first out; a new one does not
+//! overtake. A multishot operation gets a limited number of results per turn; then the others have theirs,
+//! and the next turn does not sleep. Not here: system calls (`perform.rs`, the pollers), what is known per
+//! descriptor (`table.rs`), queues (`queue.rs`).
 
 mod epoll;
 mod perform;
@@ -42,23 +44,26 @@ use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 use table::{Entry, Guess, Kind, Place, Table};
 
-/// Connections one multishot accept takes per turn. More would let a flood of connects starve those already served.
+/// Connections one multishot accept takes per turn. More would let a flood of connects starve those already
+/// served.
 pub const ACCEPTS_PER_TURN: usize = 16;
 
 /// Buffers one multishot receive fills per turn. More would let one fast sender starve the others.
 pub const RECEIVES_PER_TURN: usize = 4;
 
-/// How long a connect to a Unix listener with a full queue waits before it asks again; no event tells when to.
+/// How long a connect to a Unix listener with a full queue waits before it asks again; no event tells when
+/// to.
 pub const CONNECT_RETRY: Duration = Duration::from_millis(5);
 
-/// How an operation fails on the select engine when its descriptor is 1024 or higher: select's sets end there. No
-/// socket call fails with this, so the meaning is certain; the cure is another engine.
+/// How an operation fails on the select engine when its descriptor is 1024 or higher: select's sets end
+/// there. No socket call fails with this, so the meaning is certain; the cure is another engine.
 pub const BEYOND_SELECT: Errno = Errno::RANGE;
 
 /// Opens a readiness engine with a pool of default size.
 ///
 /// # Errors
-/// When the process or the system has no descriptor left; [`io::ErrorKind::InvalidInput`] for [`EngineKind::IoUring`].
+/// When the process or the system has no descriptor left; [`io::ErrorKind::InvalidInput`] for
+/// [`EngineKind::IoUring`].
 pub fn open(kind: EngineKind) -> io::Result<Box<dyn Engine>> {
     open_with(kind, PoolConfig::default())
 }
@@ -194,7 +199,8 @@ impl<P: Poller> Readiness<P> {
         attempt::<P>(entry, &op.fd, &mut op.work, &self.pool, &mut self.counters.system_calls)
     }
 
-    /// Sees to it that the head of a queue is tried again when that makes sense, given what its last attempt came to.
+    /// Sees to it that the head of a queue is tried again when that makes sense, given what its last attempt
+    /// came to.
     fn settle(&mut self, place: Place, step: Option<&Step>) {
         match step {
             Some(Step::Dry) => self.park(place, false),
@@ -203,7 +209,8 @@ impl<P: Poller> Readiness<P> {
         }
     }
 
-    /// Waits for something that no poller reports. Level-triggered ones would go on reporting readiness meanwhile.
+    /// Waits for something that no poller reports. Level-triggered ones would go on reporting readiness
+    /// meanwhile.
     fn park(&mut self, place: Place, backlog: bool) {
         self.unwatch(place);
         let side = self.table.side(place);
@@ -448,7 +455,8 @@ fn is_drained<P: Poller>(entry: &mut Entry, fd: &Fd, calls: &mut u64) -> bool {
     }
     match entry.kind {
         Kind::Tcp => true,
-        // The receive before the question was not made with `recvmsg`, so nobody knows whether it stopped early.
+        // The receive before the question was not made with `recvmsg`, so nobody knows whether it stopped
+        // early.
         Kind::UnixStream => !first,
         Kind::Unknown | Kind::Other => false,
     }

@@ -80,9 +80,7 @@ pub(super) fn prepare(op: Op, calls: &mut u64) -> Prepared {
         Op::Nop => Prepared::NextTurn(Outcome::Done),
         Op::Accept { fd } => Prepared::Work(fd, Work::Accept { multi: false }),
         Op::AcceptMulti { fd } => Prepared::Work(fd, Work::Accept { multi: true }),
-        Op::Connect { fd, addr } => {
-            Prepared::Work(fd, Work::Connect { addr: Box::new(addr), begun: false })
-        }
+        Op::Connect { fd, addr } => Prepared::Work(fd, Work::Connect { addr, begun: false }),
         Op::Send { buf, start, .. } if start >= buf.len() => Prepared::Now(Outcome::Sent { sent: 0, buf }),
         Op::Send { fd, buf, start } => Prepared::Work(fd, Work::Send { buf, start }),
         Op::SendAll { buf, .. } if buf.is_empty() => Prepared::Now(Outcome::Sent { sent: 0, buf }),
@@ -146,13 +144,7 @@ impl Work {
     /// Makes the system call, and says what it taught about the descriptor.
     ///
     /// After `Last` the work is used up: its buffer is in the outcome.
-    pub(super) fn attempt(
-        &mut self,
-        fd: &Fd,
-        kind: Kind,
-        pool: &Pool,
-        calls: &mut u64,
-    ) -> (Step, Guess) {
+    pub(super) fn attempt(&mut self, fd: &Fd, kind: Kind, pool: &Pool, calls: &mut u64) -> (Step, Guess) {
         match self {
             Work::Accept { multi } => accept(fd, *multi, calls),
             Work::Connect { addr, begun } => connect(fd, addr, begun, calls),
@@ -189,8 +181,9 @@ fn accept(fd: &Fd, multi: bool, calls: &mut u64) -> (Step, Guess) {
     }
 }
 
-/// Calls `connect` until it says how it went. On Linux the second call answers exactly: 0 once connected, EALREADY while
-/// it goes on, else the error. `SO_ERROR` would answer 0 for "going on" as well, and so turn a stray event into a lie.
+/// Calls `connect` until it says how it went. On Linux the second call answers exactly: 0 once connected,
+/// EALREADY while it goes on, else the error. `SO_ERROR` would answer 0 for "going on" as well, and so turn
+/// a stray event into a lie.
 fn connect(fd: &Fd, addr: &SocketAddrAny, begun: &mut bool, calls: &mut u64) -> (Step, Guess) {
     *calls += 1;
     match net::connect(fd, addr) {
@@ -218,8 +211,11 @@ fn receive(fd: &Fd, buf: &mut Buf, kind: Kind, calls: &mut u64) -> Result<Guess,
     let storage = buf.storage_mut();
     let capacity = storage.len();
     let (received, cut) = if kind == Kind::UnixStream {
-        // Descriptors sent along end a receive early although bytes follow. Nobody here wants them, so they are dropped
-        // by the kernel, which says so with CTRUNC.
+        // Descriptors sent along end a receive early although bytes follow. Nobody here wants them, so they
+        // are dropped by the kernel, which says so with CTRUNC. It costs 0.2 µs more than `recv` (2026-11:
+        // ping-pong of 64 bytes 4.25 against 3.8 µs), still less than asking again. Tried and left:
+        // believing the short receive and trying once more when all is quiet, since the time limit which
+        // every sleep then needs costs two thirds of that.
         let mut control = RecvAncillaryBuffer::default();
         let message = counted(calls, || {
             net::recvmsg(fd, &mut [IoSliceMut::new(storage)], &mut control, RecvFlags::DONTWAIT)

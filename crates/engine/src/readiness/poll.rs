@@ -1,7 +1,7 @@
 //! Poller over `poll`: the set is handed over anew with each call, so it costs per descriptor waited for.
 //!
-//! A descriptor is in the set while an operation waits on it, for just the directions that have one. Level-triggered: what
-//! is not served now is reported again.
+//! A descriptor is in the set while an operation waits on it, for just the directions that have one.
+//! Level-triggered: what is not served now is reported again.
 //! Not here: what an event means for the operations that wait.
 
 use super::{Heard, Poller};

@@ -1,8 +1,9 @@
 //! Poller over `select`: two bit sets, copied for each call, for descriptors below 1024.
 //!
-//! A descriptor beyond the sets is refused at submit with [`super::BEYOND_SELECT`]; it is never looked for in memory that
-//! is not there. Level-triggered: what is not served now is reported again. Hang-up and error show as readable and writable.
-//! Not here: the sets and the call (`sys/select.rs`), what an event means for the operations that wait.
+//! A descriptor beyond the sets is refused at submit with [`super::BEYOND_SELECT`]; it is never looked for
+//! in memory that is not there. Level-triggered: what is not served now is reported again. Hang-up and error
+//! show as readable and writable. Not here: the sets and the call (`sys/select.rs`), what an event means for
+//! the operations that wait.
 
 use super::{Heard, Poller};
 use crate::sys::select::{SELECT_FDS, Sets};

@@ -1,7 +1,7 @@
 //! What is known of each descriptor: whether a call is worth trying, and who waits for it.
 //!
-//! One [`Entry`] per descriptor number, with two [`Side`]s (reading, writing). A side holds a first-in-first-out queue of
-//! operations (linked through `queue.rs`) and a guess:
+//! One [`Entry`] per descriptor number, with two [`Side`]s (reading, writing). A side holds a
+//! first-in-first-out queue of operations (linked through `queue.rs`) and a guess:
 //!
 //! ```text
 //!            event from the poller
@@ -11,8 +11,8 @@
 //!    └─ short receive ─► Short ─────────┘              (means Wait, but only on a stream; see `mod.rs`)
 //! ```
 //!
-//! An entry belongs to one open descriptor, known by [`Fd::id`]. When the number changes hands the entry starts afresh under
-//! a new generation, so that a late event for the former owner finds no addressee.
+//! An entry belongs to one open descriptor, known by [`Fd::id`]. When the number changes hands the entry
+//! starts afresh under a new generation, so that a late event for the former owner finds no addressee.
 //! Not here: system calls, the operations themselves.
 
 use super::queue::{Key, NONE};
@@ -82,7 +82,8 @@ impl Side {
 
     /// The guess, where `Short` has been resolved as far as this side knows.
     pub(super) fn guess(&self) -> Guess {
-        // An end of file that arrived together with the bytes makes no further event, so it has to be looked for.
+        // An end of file that arrived together with the bytes makes no further event, so it has to be looked
+        // for.
         if self.guess == Guess::Short && self.hung_up { Guess::Try } else { self.guess }
     }
 

@@ -1,9 +1,9 @@
 //! The system call `select`, made safe by owning every descriptor in its sets.
 //!
 //! # Safety
-//! `select` demands that each number in its sets be an open descriptor. [`Sets`] keeps that promise alone: a bit is set only
-//! together with a held [`Fd`] (or for the waker, which is held for good), and cleared before the `Fd` is let go.
-//! Not here: when to call it (`readiness/select.rs`).
+//! `select` demands that each number in its sets be an open descriptor. [`Sets`] keeps that promise alone: a
+//! bit is set only together with a held [`Fd`] (or for the waker, which is held for good), and cleared
+//! before the `Fd` is let go. Not here: when to call it (`readiness/select.rs`).
 #![allow(unsafe_code)]
 
 use crate::{EngineWaker, Fd, Interest};
@@ -105,9 +105,9 @@ impl Sets {
     pub(crate) fn select(&self, timeout: Option<&Timespec>) -> Result<Ready, Errno> {
         let (mut read, mut write) = (self.read, self.write);
         let bound = fd_set_bound(&read.0).max(fd_set_bound(&write.0));
-        // SAFETY: each set has room for SELECT_FDS bits, and `insert` would have panicked on a larger number; each bit
-        // stands for a descriptor that `self` holds open (`held`, `waker`) until the bit is cleared, so at least until
-        // this call is over.
+        // SAFETY: each set has room for SELECT_FDS bits, and `insert` would have panicked on a larger
+        // number; each bit stands for a descriptor that `self` holds open (`held`, `waker`) until the bit is
+        // cleared, so at least until this call is over.
         unsafe { call(bound, Some(bits(&mut read)), Some(bits(&mut write)), None, timeout) }?;
         Ok(Ready { read, write })
     }

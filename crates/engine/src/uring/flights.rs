@@ -6,12 +6,20 @@
 //!                                  └─ Flight: operation, descriptor, buffer, progress
 //! ```
 //!
-//! A slot is reused, its generation is not: a completion that comes late or twice finds nobody. Finding a slot by token is
-//! a chained hash whose links are in the slots, so neither submit nor complete allocates once the table has grown.
-//! Not here: what the fields of a flight mean to the kernel (`encode.rs`), who moves it between places (`mod.rs`).
+//! A slot is reused, its generation is not: a completion that comes late or twice finds nobody. Finding a
+//! slot by token is a chained hash whose links are in the slots, so neither submit nor complete allocates
+//! once the table has grown.
+//!
+//! Lanes: the kernel serves two operations that wait on one socket in any order, and mixes the pieces of two
+//! large sends. So of the sends on a descriptor, and of the receives, only the first is in the kernel; the
+//! others form a list behind it, linked through the flights, whose tail the descriptor remembers. Accepts
+//! stand in no lane: connections are alike.
+//! Not here: what the fields of a flight mean to the kernel (`encode.rs`), who moves it between places
+//! (`mod.rs`).
 
 use super::encode::Held;
 use crate::Token;
+use crate::fd::NO_LANE;
 
 /// How many operations one engine holds at a time; more are refused with `ENOBUFS`.
 pub(super) const FLIGHTS_MAX: usize = 1 << 24;
@@ -46,9 +54,7 @@ impl Key {
 
     pub(super) fn pack(self, tag: Tag) -> u64 {
         debug_assert!(self.generation < 1 << GENERATION_BITS);
-        u64::from(self.index)
-            | u64::from(self.generation) << 32
-            | (tag as u64) << (32 + GENERATION_BITS)
+        u64::from(self.index) | u64::from(self.generation) << 32 | (tag as u64) << (32 + GENERATION_BITS)
     }
 
     pub(super) fn unpack(user_data: u64) -> (Tag, Key) {
@@ -74,6 +80,8 @@ pub(super) enum Place {
     Starved,
     /// Us: a shutdown, made at the next turn.
     Shutdowns,
+    /// Us: it waits for those ahead of it in its lane.
+    Lane,
 }
 
 /// An operation in flight.
@@ -93,6 +101,16 @@ pub(super) struct Flight {
     pub(super) awaits_ready: bool,
     /// Ask the kernel to wait for data before it takes a pool buffer.
     pub(super) poll_first: bool,
+    /// Neighbours in its lane; `NOBODY` at either end.
+    ahead: Key,
+    behind: Key,
+}
+
+impl Flight {
+    /// After its removal: whose turn it is now.
+    pub(super) fn successor(&self) -> Option<Key> {
+        (self.ahead == Key::NOBODY && self.behind != Key::NOBODY).then_some(self.behind)
+    }
 }
 
 #[derive(Debug)]
@@ -126,7 +144,7 @@ impl Flights {
         self.live >= FLIGHTS_MAX
     }
 
-    /// Takes a slot. The caller has checked [`Flights::is_full`].
+    /// Takes a slot, and a place at the end of its lane. The caller has checked [`Flights::is_full`].
     pub(super) fn insert(&mut self, token: Token, held: Held, place: Place) -> (Key, &mut Flight) {
         debug_assert!(self.find(token).is_none(), "{token:?} is in flight already");
         if self.free == NONE {
@@ -134,6 +152,9 @@ impl Flights {
         }
         let index = self.free;
         let bucket = self.bucket(token);
+        let key = Key { index, generation: self.slots[index as usize].generation };
+        let ahead = self.join_lane(&held, key);
+        let place = if ahead == Key::NOBODY { place } else { Place::Lane };
         let slot = &mut self.slots[index as usize];
         self.free = slot.next;
         slot.next = std::mem::replace(&mut self.buckets[bucket], index);
@@ -149,8 +170,10 @@ impl Flights {
             single_shot: false,
             awaits_ready: false,
             poll_first: false,
+            ahead,
+            behind: Key::NOBODY,
         });
-        (Key { index, generation: slot.generation }, flight)
+        (key, flight)
     }
 
     pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut Flight> {
@@ -164,6 +187,7 @@ impl Flights {
             .is_some_and(|slot| slot.generation == key.generation && slot.flight.is_some())
     }
 
+    /// Frees the slot and closes the gap in the lane. The caller starts [`Flight::successor`].
     pub(super) fn remove(&mut self, key: Key) -> Option<Flight> {
         let slot = self.slots.get_mut(key.index as usize)?;
         if slot.generation != key.generation {
@@ -175,6 +199,7 @@ impl Flights {
         self.free = key.index;
         self.live -= 1;
         self.unlink(flight.token, key.index, after);
+        self.leave_lane(&flight, key);
         Some(flight)
     }
 
@@ -200,6 +225,40 @@ impl Flights {
                 Some(_) => drop(self.remove(key)),
                 None => {}
             }
+        }
+    }
+
+    /// Makes `key` the tail of its lane and says who was that before.
+    fn join_lane(&mut self, held: &Held, key: Key) -> Key {
+        let Some((fd, side)) = held.lane() else { return Key::NOBODY };
+        let tail = fd.lane(side).replace(key.pack(Tag::Op));
+        if tail == NO_LANE {
+            return Key::NOBODY;
+        }
+        let (_, tail) = Key::unpack(tail);
+        // The name may be another engine's, which used the descriptor before.
+        match self.get_mut(tail) {
+            Some(ahead)
+                if ahead.held.lane().is_some_and(|(other, at)| other.id() == fd.id() && at == side) =>
+            {
+                ahead.behind = key;
+                tail
+            }
+            _ => Key::NOBODY,
+        }
+    }
+
+    fn leave_lane(&mut self, flight: &Flight, key: Key) {
+        let Some((fd, side)) = flight.held.lane() else { return };
+        if let Some(behind) = self.get_mut(flight.behind) {
+            behind.ahead = flight.ahead;
+        }
+        if let Some(ahead) = self.get_mut(flight.ahead) {
+            ahead.behind = flight.behind;
+        }
+        let tail = fd.lane(side);
+        if tail.get() == key.pack(Tag::Op) {
+            tail.set(if flight.ahead == Key::NOBODY { NO_LANE } else { flight.ahead.pack(Tag::Op) });
         }
     }
 
@@ -261,7 +320,7 @@ mod tests {
         let mut flights = Flights::new();
         let mut keys = Vec::new();
         // Tokens that share low bits, high bits, or neither; removed in another order than inserted.
-        let token = |i: u64| Token(if i % 2 == 0 { i << 32 } else { i });
+        let token = |i: u64| Token(if i.is_multiple_of(2) { i << 32 } else { i });
         for round in 0..3 {
             for i in 0..1000 {
                 let (key, _) = flights.insert(token(i), Held::Nop, Place::Kernel);

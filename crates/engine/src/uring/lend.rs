@@ -4,14 +4,15 @@
 //!   pool ──top_up──► lent[id] ──picked by the kernel──► take(id) ──► Buf of an outcome ──drop──► pool
 //! ```
 //!
-//! The lender keeps as many buffers lent as `target` says, at first a few, and twice as many each time the kernel ran
-//! short, up to the pool's limit. A lent buffer stays in `lent`, unmoved, until a completion names it.
-//! Not here: the list shared with the kernel (`ring.rs`), the operations that wait for a buffer (`mod.rs`).
+//! The lender keeps as many buffers lent as `target` says, at first a few, and twice as many each time the
+//! kernel ran short, up to the pool's limit. A lent buffer stays in `lent`, unmoved, until a completion
+//! names it. Not here: the list shared with the kernel (`ring.rs`), the operations that wait for a buffer
+//! (`mod.rs`).
 
 use super::ring::Ring;
 use crate::Buf;
 use crate::pool::{Pool, PoolBuf};
-use std::io;
+use rustix::io::Errno;
 
 /// How many buffers are lent at first: enough for a quiet server, 128 KiB at the default size.
 const LENT_FIRST: usize = 32;
@@ -40,20 +41,20 @@ impl Lender {
     }
 
     /// Registers the list, empty. Costs a system call once.
-    pub(super) fn register(&mut self, ring: &mut Ring) -> io::Result<()> {
+    pub(super) fn register(&mut self, ring: &mut Ring) -> Result<(), Errno> {
         if self.registered {
             return Ok(());
         }
         let entries = self.pool.config().buffers_max.clamp(1, LENT_MAX).next_power_of_two();
-        ring.register_buf_list(entries as u16)?;
+        let entries = ring.register_buf_list(entries as u16)?;
         self.registered = true;
-        self.lent.resize_with(entries, || None);
-        self.free_ids = (0..entries as u16).rev().collect();
+        self.lent.resize_with(usize::from(entries), || None);
+        self.free_ids = (0..entries).rev().collect();
         Ok(())
     }
 
     /// Lends the first buffers when the first operation needs them.
-    pub(super) fn prepare(&mut self, ring: &mut Ring) -> io::Result<()> {
+    pub(super) fn prepare(&mut self, ring: &mut Ring) -> Result<(), Errno> {
         if self.target == 0 {
             self.register(ring)?;
             self.target = LENT_FIRST.min(self.lent.len());

@@ -1,8 +1,8 @@
 //! What every test stands on: an engine with an inbox, sockets, and a process of one's own.
 //!
-//! A [`Rig`] submits operations under fresh tokens and keeps each completion until a test asks for it, checking the contract on
-//! the way: no completion for an unknown token, none after the last one, `more` only from multishot operations.
-//! Not here: any test.
+//! A [`Rig`] submits operations under fresh tokens and keeps each completion until a test asks for it,
+//! checking the contract on the way: no completion for an unknown token, none after the last one, `more`
+//! only from multishot operations. Not here: any test.
 
 use lisle_engine::pool::PoolConfig;
 use lisle_engine::uring::{Config, Uring};
@@ -14,7 +14,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a test may wait for one completion before it counts as lost.
 const LOST: Duration = Duration::from_secs(30);
@@ -152,16 +152,15 @@ impl Rig {
 
     /// Turns until this operation has a completion, and gives the oldest.
     pub(crate) fn next(&mut self, token: Token) -> Completion {
-        for _ in 0..1000 {
+        let begun = Instant::now();
+        loop {
             if let Some(index) = self.inbox.iter().position(|completion| completion.token == token) {
                 return self.inbox.remove(index);
             }
             assert!(self.is_open(token), "nothing more will come for {token:?}");
-            let brought = self.turn(Wait::For(LOST));
-            // A sleep of this length without result can only be a lost completion; a short one may be a signal.
-            assert!(brought > 0 || self.kind() != EngineKind::Epoll || self.is_open(token));
+            assert!(begun.elapsed() < LOST, "the completion of {token:?} is lost");
+            self.turn(Wait::For(LOST));
         }
-        panic!("{token:?} did not complete within 1000 turns");
     }
 
     /// Turns until this operation has ended.
@@ -266,6 +265,12 @@ pub(crate) fn any(address: SocketAddr) -> SocketAddrAny {
     }
 }
 
+/// Whom a socket is connected to.
+pub(crate) fn peer(fd: &Fd) -> SocketAddr {
+    let address = net::getpeername(fd).unwrap().expect("connected over IP");
+    SocketAddr::try_from(address).unwrap()
+}
+
 /// Closes a socket so that its peer sees a reset.
 pub(crate) fn reset(fd: Fd) {
     let owned: OwnedFd = fd.try_into_owned().expect("nobody else holds it");
@@ -277,8 +282,8 @@ pub(crate) fn write(fd: &Fd, content: &[u8]) {
     assert_eq!(net::send(fd, content, net::SendFlags::NOSIGNAL).unwrap(), content.len());
 }
 
-/// Runs the body in a process of its own: this test again, alone, in a child. For what changes the whole process, or looks
-/// at all of its descriptors.
+/// Runs the body in a process of its own: this test again, alone, in a child. For what changes the whole
+/// process, or looks at all of its descriptors.
 pub(crate) fn in_own_process(body: impl FnOnce()) {
     if std::env::var_os("LISLE_CONFORMANCE_CHILD").is_some() {
         body();
@@ -305,7 +310,8 @@ pub(crate) fn descriptors_open() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count() - 1
 }
 
-/// Ends the process if a test hangs: for sleeps without end, where a lost wake-up would otherwise go unnoticed.
+/// Ends the process if a test hangs: for sleeps without end, where a lost wake-up would otherwise go
+/// unnoticed.
 pub(crate) struct Watchdog(#[allow(dead_code)] mpsc::Sender<()>);
 
 impl Watchdog {

@@ -20,26 +20,30 @@
 //! ```
 //!
 //! Read deadline and `reached` (the last `now`) as numbers of eleven digits in base 64. The highest digit in
-//! which they differ is a timer's level, the deadline's digit there is its slot. Hence the three laws on which
-//! this file rests:
+//! which they differ is a timer's level, the deadline's digit there is its slot. Hence the three laws on
+//! which this file rests:
 //!
 //! 1. **The list of a timer is a function of `deadline` and `reached`** (`list_of`). An entry need not
 //!    remember its list, so cancel stays O(1) at no memory. `reached` moves only in `expire`, which moves the
 //!    entries whose list changes by it: those of the slots it enters.
 //! 2. **Timers of one deadline are always in one list, oldest first.** Lists are appended to at the tail and
 //!    emptied from the head, so equal deadlines fire in the order of insertion without a sequence number.
-//! 3. **All of a lower level comes before all of a higher one**, and within a level the slots are in order and
-//!    lie after the digit of `reached` (a slot is never «wrapped around»). So the earliest slot is the lowest bit
-//!    of the lowest bitmap that is not zero, and empty time is skipped, however long.
+//! 3. **All of a lower level comes before all of a higher one**, and within a level the slots are in order
+//!    and lie after the digit of `reached` (a slot is never «wrapped around»). So the earliest slot is the
+//!    lowest bit of the lowest bitmap that is not zero, and empty time is skipped, however long.
 //!
-//! Ownership: the wheel owns a waiter from [`Timers::insert`] until [`Timers::cancel`] or [`Timers::expire`]
-//! gives it back. It never drops one itself, save when it is dropped; so no foreign destructor runs while the
-//! links are half changed.
+//! Ownership: the wheel owns a waiter from [`Timers::insert`] until [`Timers::cancel`], [`Timers::expire`] or
+//! [`Timers::drain`] gives it back. It never drops one itself, save when it is dropped; so no foreign
+//! destructor runs while the links are half changed.
 //!
-//! The scheme is the hierarchical timing wheel (scheme 7) of G. Varghese and T. Lauck, "Hashed and Hierarchical
-//! Timing Wheels", SOSP 1987. A binary heap was the other choice: O(log n) to insert, and a cancelled timer
-//! stays in it until its time comes, which for timeouts (nearly all are cancelled) is most of its content.
+//! The scheme is the hierarchical timing wheel (scheme 7) of G. Varghese and T. Lauck, "Hashed and
+//! Hierarchical Timing Wheels", SOSP 1987. A binary heap was the other choice: O(log n) to insert, and a
+//! cancelled timer stays in it until its time comes, which for timeouts (nearly all are cancelled) is most of
+//! its content.
 
+mod slab;
+
+use slab::{Entry, Links, List, NIL};
 use std::fmt;
 
 /// Bits of one digit: each level has `2^6 = 64` slots, which is one `u64` of occupancy.
@@ -53,11 +57,6 @@ const OVERDUE: usize = LEVELS * SLOTS;
 /// The list of timers that never fire.
 const NEVER: usize = OVERDUE + 1;
 const LISTS: usize = NEVER + 1;
-
-/// No entry. Also the limit of the slab: indices stay below.
-const NIL: u32 = u32::MAX;
-/// Entries added when the slab grows for the first time.
-const GROWTH_MIN: usize = 16;
 
 /// Names one timer of one [`Timers`], for [`cancel`](Timers::cancel) and [`get_mut`](Timers::get_mut).
 ///
@@ -92,38 +91,6 @@ impl TimerKey {
     }
 }
 
-/// A seat of the slab. `waiter` is `Some` exactly while the entry is linked into a list.
-struct Entry<W> {
-    deadline: u64,
-    waiter: Option<W>,
-    /// How often this seat was left. The keys of earlier guests differ in it.
-    generation: u32,
-}
-
-/// The neighbours of the entry of the same index. While that is free, `next` chains the free entries.
-///
-/// Links stand in a slab of their own because they are what is touched at random: unlinking one timer out of a
-/// million writes to two strangers, and at 8 bytes each they have a better chance to be in the cache. With the
-/// links inside of `Entry`, medians of four alternated runs over a million timers of 24 bytes: 227 ns to expire
-/// one instead of 91, 115 ns to cancel a random one and insert another instead of 95 (EPYC, 32 MiB L3).
-#[derive(Clone, Copy)]
-struct Links {
-    prev: u32,
-    next: u32,
-}
-
-/// The ends of a doubly linked list of entries. Both are kept, although a ring would need one: an append then
-/// touches one old entry (the tail) and not two, and among 10^6 timers each is a cache miss.
-#[derive(Clone, Copy)]
-struct List {
-    head: u32,
-    tail: u32,
-}
-
-impl List {
-    const EMPTY: List = List { head: NIL, tail: NIL };
-}
-
 /// Values waiting for a moment, each handed back when its deadline is reached.
 ///
 /// Insert and cancel take constant time. A timer costs 24 bytes and an `Option<W>`.
@@ -151,7 +118,8 @@ impl List {
 pub struct Timers<W> {
     /// The greatest `now` seen. Every timer outside of `OVERDUE` has a later deadline.
     reached: u64,
-    /// One bit per list, set while the list is not empty. One word per level, the last one for `OVERDUE`, `NEVER`.
+    /// One bit per list, set while the list is not empty. One word per level, the last one for `OVERDUE`,
+    /// `NEVER`.
     occupied: [u64; LEVELS + 1],
     lists: [List; LISTS],
     /// The slab, in two halves of equal length.
@@ -189,8 +157,8 @@ impl<W> Timers<W> {
 
     /// Stores `waiter` until tick `deadline`. O(1), amortised over the growth of the slab.
     ///
-    /// A deadline that has passed already is due at the next [`expire`](Timers::expire). The deadline `u64::MAX`
-    /// is never reached: such a timer stays until it is cancelled.
+    /// A deadline that has passed already is due at the next [`expire`](Timers::expire). The deadline
+    /// `u64::MAX` is never reached: such a timer stays until it is cancelled.
     ///
     /// # Panics
     ///
@@ -255,10 +223,10 @@ impl<W> Timers<W> {
 
     /// When to call [`expire`](Timers::expire) next; `None` if nothing can ever come due.
     ///
-    /// Never later than the earliest deadline, and exact when that deadline is in the same block of 64 ticks as
-    /// the last `now`. Otherwise it may be earlier: the tick at which the wheel wants to move that timer
-    /// nearer. An `expire` then finds nothing due, but a later tick is named afterwards; a timer costs at most
-    /// ten such calls, whatever its distance, and so a loop that sleeps until this tick does not spin.
+    /// Never later than the earliest deadline, and exact when that deadline is in the same block of 64 ticks
+    /// as the last `now`. Otherwise it may be earlier: the tick at which the wheel wants to move that timer
+    /// nearer. An `expire` then finds nothing due, but a later tick is named afterwards; a timer costs at
+    /// most ten such calls, whatever its distance, and so a loop that sleeps until this tick does not spin.
     ///
     /// ```
     /// use lisle_core::timers::Timers;
@@ -284,9 +252,9 @@ impl<W> Timers<W> {
     /// Moves every waiter whose deadline is at or before `now` to the end of `due`: by deadline, and those of
     /// one deadline in the order of insertion.
     ///
-    /// Never hands out a timer early. Time does not run backwards: a `now` before an earlier one counts as the
-    /// earlier one. Ticks in which nothing happens cost nothing, so a `now` that is years ahead is welcome; the
-    /// cost is that of the timers moved, and each moves down at most ten times in its life.
+    /// Never hands out a timer early. Time does not run backwards: a `now` before an earlier one counts as
+    /// the earlier one. Ticks in which nothing happens cost nothing, so a `now` that is years ahead is
+    /// welcome; the cost is that of the timers moved, and each moves down at most ten times in its life.
     ///
     /// ```
     /// use lisle_core::timers::Timers;
@@ -312,6 +280,36 @@ impl<W> Timers<W> {
         }
         // No list changes by this last step: it enters no slot that holds a timer (law 1).
         self.reached = self.reached.max(now);
+    }
+
+    /// Moves every waiter to the end of `drained`, those of deadline `u64::MAX` included: by deadline, and
+    /// those of one deadline in the order of insertion. `reached` and the generations stay, so that every key
+    /// given out is stale.
+    ///
+    /// ```
+    /// use lisle_core::timers::Timers;
+    ///
+    /// let mut timers = Timers::new();
+    /// timers.insert(u64::MAX, "never");
+    /// let key = timers.insert(5, "soon");
+    /// let mut drained = Vec::new();
+    /// timers.drain(&mut drained);
+    /// assert_eq!(drained, ["soon", "never"]);
+    /// assert_eq!(timers.cancel(key), None);
+    /// ```
+    pub fn drain(&mut self, drained: &mut Vec<W>) {
+        let mut order = Vec::with_capacity(self.live);
+        for list in 0..LISTS {
+            let mut index = self.detach(list);
+            while index != NIL {
+                order.push((self.entries[index as usize].deadline, index));
+                index = self.links[index as usize].next;
+            }
+        }
+        // Stable, and equal deadlines stand in one list (law 2).
+        order.sort_by_key(|&(deadline, _)| deadline);
+        drained.extend(order.into_iter().map(|(_, index)| self.vacate(index)));
+        debug_assert_eq!(self.live, 0, "every timer is in a list");
     }
 
     /// How many timers are stored, those of deadline `u64::MAX` included.
@@ -340,7 +338,7 @@ impl<W> Timers<W> {
         self.live == 0
     }
 
-    // ── Which list ──────────────────────────────────────────────────────────────────────────────────────────
+    // ── Which list ─────────────────────────────────────────────────────────────────────────────────────────
 
     /// The one list in which a timer of this deadline is (law 1).
     #[inline]
@@ -372,10 +370,10 @@ impl<W> Timers<W> {
         Some((level * SLOTS + digit as usize, block_start | u64::from(digit) << shift))
     }
 
-    // ── Expiry ──────────────────────────────────────────────────────────────────────────────────────────────
+    // ── Expiry ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    /// Empties the slot whose first tick has just become `reached`: timers of that very tick are due, the others
-    /// belong to lower levels now. At level 0 all are due.
+    /// Empties the slot whose first tick has just become `reached`: timers of that very tick are due, the
+    /// others belong to lower levels now. At level 0 all are due.
     fn expire_slot(&mut self, list: usize, due: &mut Vec<W>) {
         let mut index = self.detach(list);
         while index != NIL {
@@ -393,8 +391,8 @@ impl<W> Timers<W> {
         }
     }
 
-    /// Hands out the timers that came too late for the wheel. They are in order of insertion, so they have to be
-    /// sorted; mostly they are in order (`sleep(0)` again and again) and then nothing is allocated for it.
+    /// Hands out the timers that came too late for the wheel. They are in order of insertion, so they have to
+    /// be sorted; mostly they are in order (`sleep(0)` again and again) and then nothing is allocated for it.
     fn expire_overdue(&mut self, due: &mut Vec<W>) {
         let mut index = self.detach(OVERDUE);
         let mut pending = index;
@@ -421,103 +419,6 @@ impl<W> Timers<W> {
         // Stable: equal deadlines stay in the order of insertion. (Indices say nothing about that order.)
         order.sort_by_key(|&(deadline, _)| deadline);
         due.extend(order.into_iter().map(|(_, index)| self.vacate(index)));
-    }
-
-    // ── Lists ───────────────────────────────────────────────────────────────────────────────────────────────
-
-    /// Links an entry that is in no list to the end of one.
-    #[inline]
-    fn append(&mut self, list: usize, index: u32) {
-        let tail = self.lists[list].tail;
-        self.links[index as usize] = Links { prev: tail, next: NIL };
-        self.lists[list].tail = index;
-        if tail == NIL {
-            self.lists[list].head = index;
-            self.occupied[list / SLOTS] |= 1 << (list % SLOTS);
-        } else {
-            self.links[tail as usize].next = index;
-        }
-    }
-
-    /// Takes an entry out of its list.
-    #[inline]
-    fn unlink(&mut self, index: u32) {
-        let Links { prev, next } = self.links[index as usize];
-        let list = self.list_of(self.entries[index as usize].deadline);
-        if prev == NIL {
-            debug_assert_eq!(self.lists[list].head, index, "law 1: the list of an entry can be computed");
-            self.lists[list].head = next;
-        } else {
-            self.links[prev as usize].next = next;
-        }
-        if next == NIL {
-            debug_assert_eq!(self.lists[list].tail, index, "law 1: the list of an entry can be computed");
-            self.lists[list].tail = prev;
-        } else {
-            self.links[next as usize].prev = prev;
-        }
-        if prev == NIL && next == NIL {
-            self.occupied[list / SLOTS] &= !(1 << (list % SLOTS));
-        }
-    }
-
-    /// Empties a list at once and returns its first entry; the caller walks the chain and sees to each.
-    fn detach(&mut self, list: usize) -> u32 {
-        self.occupied[list / SLOTS] &= !(1 << (list % SLOTS));
-        std::mem::replace(&mut self.lists[list], List::EMPTY).head
-    }
-
-    // ── Slab ────────────────────────────────────────────────────────────────────────────────────────────────
-
-    /// Seats a waiter, in the entry that was freed last (it is the warmest) or in a new one.
-    #[inline]
-    fn occupy(&mut self, deadline: u64, waiter: W) -> u32 {
-        let index = self.free;
-        if index == NIL {
-            return self.occupy_new(deadline, waiter);
-        }
-        self.live += 1;
-        let entry = &mut self.entries[index as usize];
-        debug_assert!(entry.waiter.is_none(), "a free seat is empty");
-        self.free = self.links[index as usize].next;
-        entry.deadline = deadline;
-        entry.waiter = Some(waiter);
-        index
-    }
-
-    #[cold]
-    fn occupy_new(&mut self, deadline: u64, waiter: W) -> u32 {
-        let index = self.entries.len();
-        assert!(
-            index < NIL as usize,
-            "Timers: 2^32 - 1 timers are alive at once, and no more can be numbered"
-        );
-        if index == self.entries.capacity() {
-            // By an eighth, not by doubling: with a million timers doubling keeps up to a million empty seats.
-            let growth = (index / 8).max(GROWTH_MIN);
-            self.entries.reserve_exact(growth);
-            self.links.reserve_exact(growth);
-        }
-        self.live += 1;
-        self.entries.push(Entry { deadline, waiter: Some(waiter), generation: 0 });
-        self.links.push(Links { prev: NIL, next: NIL });
-        index as u32
-    }
-
-    /// Takes the waiter from an entry that is in no list any more, and frees the entry.
-    #[inline]
-    fn vacate(&mut self, index: u32) -> W {
-        let entry = &mut self.entries[index as usize];
-        let waiter = entry.waiter.take().expect("an entry in a list holds a waiter");
-        self.live -= 1;
-        // A seat that has used up its numbers is left empty for good: with a number used twice, an old key could
-        // cancel a stranger's timer. One entry lost in 2^32 timers.
-        if let Some(generation) = entry.generation.checked_add(1) {
-            entry.generation = generation;
-            self.links[index as usize].next = self.free;
-            self.free = index;
-        }
-        waiter
     }
 }
 

@@ -1,0 +1,40 @@
+//! What is `Send` and `Sync`, and how large: compiled, not run.
+
+use lisle_core::{Error, Promise, Resolver, Shared};
+
+/// Ambiguous, and so an error, for a type that has the trait: a negative bound.
+macro_rules! assert_not {
+    ($type:ty: $trait:ident) => {
+        const _: fn() = || {
+            trait Ambiguous<A> {
+                fn check() {}
+            }
+            impl<T: ?Sized> Ambiguous<()> for T {}
+            struct Has;
+            impl<T: ?Sized + $trait> Ambiguous<Has> for T {}
+            let _ = <$type as Ambiguous<_>>::check;
+        };
+    };
+}
+
+assert_not!(Promise<u32>: Send);
+assert_not!(Promise<u32>: Sync);
+assert_not!(Shared<u32>: Send);
+assert_not!(Shared<u32>: Sync);
+assert_not!(Resolver<u32>: Send);
+assert_not!(Resolver<u32>: Sync);
+assert_not!(Promise<u32>: Clone);
+assert_not!(Resolver<u32>: Clone);
+
+const _: fn() = || {
+    fn is<T: Send + Sync + Clone + 'static>() {}
+    fn unpin<T: Unpin>() {}
+    is::<Error>();
+    unpin::<Promise<std::marker::PhantomPinned>>();
+};
+
+#[test]
+fn an_error_and_a_resolver_are_two_words() {
+    assert!(size_of::<Error>() <= 2 * size_of::<usize>());
+    assert!(size_of::<Resolver<[u64; 9]>>() <= 2 * size_of::<usize>());
+}

@@ -1,0 +1,320 @@
+//! Memory: what allocates, how often, and that nothing grows with the number of iterations (I3, I12).
+//!
+//! A counting allocator per thread. The budgets are exact where the documentation promises a number.
+#![allow(unsafe_code, reason = "a global allocator cannot be written without")]
+
+mod rig;
+
+use lisle_core::sched::sleep::{advance, sleep_count, sleep_until};
+use lisle_core::sched::tasks::{run_ready, task_count};
+use lisle_core::sched::{pause::paused_count, pause::wake_paused, reset};
+use lisle_core::{Promise, live_waiters, pair, pause, pick, ready, spawn, yield_now};
+use rig::*;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+struct Counting;
+
+thread_local! {
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+    static BYTES: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: isize) {
+    // The cells have no destructor, so they are there until the thread's last allocation.
+    if bytes > 0 {
+        CALLS.set(CALLS.get() + 1);
+    }
+    BYTES.set(BYTES.get() + bytes);
+}
+
+// SAFETY: every call is handed on to the system's allocator as it came; counting touches two thread-local
+// cells and does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller keeps `alloc`'s contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: the caller keeps `dealloc`'s contract, and `at` came from the system's allocator by `alloc`
+        // above.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations during `work`.
+fn allocations(work: impl FnOnce()) -> usize {
+    let before = CALLS.get();
+    work();
+    CALLS.get() - before
+}
+
+/// Runs `work` once to grow tables, then `times` more: the live bytes must be the same after.
+#[track_caller]
+fn flat(times: usize, mut work: impl FnMut()) {
+    for _ in 0..64 {
+        work();
+    }
+    let (bytes, waiters) = (BYTES.get(), live_waiters());
+    for _ in 0..times {
+        work();
+    }
+    assert_eq!(BYTES.get(), bytes, "live bytes grew");
+    assert_eq!(live_waiters(), waiters, "waiters were left");
+}
+
+fn pauses(left: u64) -> Promise<u64> {
+    match left {
+        0 => ready(0),
+        _ => pause().bind(move |()| pauses(left - 1)),
+    }
+}
+
+#[test]
+fn a_pause_chain_of_two_million_steps_is_flat_and_allocates_once_a_step() {
+    const STEPS: u64 = 2_000_000;
+    let chain = pauses(STEPS);
+    for _ in 0..100 {
+        wake_paused();
+    }
+    let (bytes, calls) = (BYTES.get(), CALLS.get());
+    while paused_count() > 0 {
+        wake_paused();
+        assert!(BYTES.get() <= bytes);
+    }
+    assert!(CALLS.get() - calls <= STEPS as usize, "{} allocations", CALLS.get() - calls);
+    assert_eq!(value(chain), 0);
+    assert_eq!(live_waiters(), 0);
+}
+
+#[test]
+fn a_chain_of_merged_promises_is_flat() {
+    fn inward(left: u64) -> Promise<()> {
+        let (promise, resolver) = pair();
+        pause().map(move |()| resolver.resolve(())).detach();
+        if left == 0 { promise } else { promise.bind(move |()| inward(left - 1)) }
+    }
+    let chain = inward(1_000_000);
+    (0..100).for_each(|_| wake_paused());
+    let bytes = BYTES.get();
+    while paused_count() > 0 {
+        wake_paused();
+        assert!(BYTES.get() <= bytes);
+    }
+    value(chain);
+}
+
+#[test]
+fn a_million_picks_against_one_promise_leave_nothing_on_it() {
+    let (stop, resolver) = pair::<()>();
+    let stop = stop.no_cancel().shared();
+    flat(1_000_000, || {
+        let (work, done_now) = pair();
+        let picked = pick([work, stop.promise()]);
+        done_now.resolve(());
+        value(picked);
+    });
+    resolver.resolve(());
+}
+
+#[test]
+fn a_million_awaited_selects_against_one_promise_leave_nothing_on_it() {
+    let (stop, resolver) = pair::<()>();
+    let stop = stop.shared();
+    let (_count, waker) = Count::waker();
+    flat(1_000_000, || {
+        let mut handle = stop.promise();
+        assert!(poll_with(&mut handle, &waker).is_pending());
+        drop(handle);
+    });
+    let task = spawn(async move {
+        for _ in 0..200_000 {
+            let mut handle = stop.promise();
+            let mut turn = std::pin::pin!(yield_now());
+            poll_fn(|cx| match Pin::new(&mut handle).poll(cx) {
+                Poll::Ready(_) => Poll::Ready(()),
+                Poll::Pending => turn.as_mut().poll(cx).map(drop),
+            })
+            .await;
+        }
+    });
+    run_ready();
+    let (bytes, waiters) = (BYTES.get(), live_waiters());
+    run();
+    assert!(BYTES.get() <= bytes && live_waiters() <= waiters);
+    value(task);
+    resolver.resolve(());
+}
+
+#[test]
+fn a_million_timeouts_leave_nothing_in_the_wheel() {
+    let mut now = 0;
+    flat(1_000_000, || {
+        now += 1;
+        let (work, done_later) = pair();
+        let limited = pick([work, sleep_until(now + 1_000_000)]);
+        advance(now);
+        done_later.resolve(());
+        value(limited);
+        assert_eq!(sleep_count(), 0);
+    });
+    flat(100_000, || {
+        now += 1;
+        let (work, _never) = pair();
+        let limited = pick([work, sleep_until(now)]);
+        advance(now);
+        value(limited);
+    });
+}
+
+#[test]
+fn a_million_cancelled_leaves_keep_no_error() {
+    flat(1_000_000, || {
+        let paused = pause();
+        paused.cancel();
+        drop(paused);
+        let slept = sleep_until(u64::MAX).map(|()| ());
+        slept.cancel();
+        assert!(error(slept).is_canceled());
+        wake_paused();
+    });
+}
+
+#[test]
+fn bind_on_a_settled_promise_allocates_nothing() {
+    let calls = allocations(|| {
+        let sum = ready(1).bind(|n| ready(n + 1)).map(|n| n * 2).catch(ready_error).finalize(|| ready(()));
+        assert_eq!(value(sum), 4);
+    });
+    assert_eq!(calls, 0);
+}
+
+fn ready_error(_: lisle_core::Error) -> Promise<i32> {
+    ready(0)
+}
+
+#[test]
+fn awaiting_leaves_and_yielding_allocates_nothing() {
+    let task = spawn(async {
+        for turn in 0.. {
+            yield_now().await?;
+            pause().await?;
+            sleep_until(turn).await?;
+        }
+        Ok::<_, lisle_core::Error>(())
+    });
+    let mut now = 0;
+    let mut turn = || {
+        run_ready();
+        wake_paused();
+        now += 1;
+        advance(now);
+    };
+    (0..100).for_each(|_| turn());
+    assert_eq!(allocations(|| (0..10_000).for_each(|_| turn())), 0);
+    assert!(task.is_pending());
+    drop(task);
+    reset();
+}
+
+#[test]
+fn awaiting_a_task_or_a_resolver_costs_only_those() {
+    value(spawn(async {}));
+    let calls = allocations(|| value(spawn(async {})));
+    assert_eq!(calls, 1, "a task that is done at once");
+    let join = || {
+        let outer = spawn(async { spawn(yield_now()).await });
+        run();
+        value(outer).expect("not cancelled").expect("not cancelled");
+    };
+    join();
+    assert_eq!(allocations(join), 2, "one for each of two tasks, none for the waiting");
+    let pair_and_await = || {
+        let (promise, resolver) = pair::<u32>();
+        let task = spawn(promise);
+        resolver.resolve(1);
+        run();
+        value(task).expect("fulfilled");
+    };
+    pair_and_await();
+    assert_eq!(allocations(pair_and_await), 2, "a pair and a task");
+}
+
+#[test]
+fn a_million_tasks_are_flat() {
+    flat(1_000_000, || {
+        let task = spawn(yield_now());
+        run_ready();
+        value(task).expect("not cancelled");
+    });
+    flat(100_000, || {
+        let mut tasks: Vec<_> = (0..4).map(|_| spawn(yield_now())).collect();
+        tasks[0].cancel();
+        tasks.truncate(2);
+        drop(tasks);
+        run();
+    });
+    assert_eq!(task_count(), 0);
+}
+
+#[test]
+fn a_loop_of_cancelled_tasks_is_flat() {
+    flat(100_000, || {
+        let task = spawn(async {
+            let canceled = sleep_until(u64::MAX).await;
+            yield_now().await.ok();
+            canceled
+        });
+        task.cancel();
+        run();
+        assert!(value(task).is_err());
+    });
+    assert_eq!((task_count(), sleep_count()), (0, 0));
+}
+
+#[test]
+fn resets_are_flat() {
+    flat(1_000, || {
+        let inner = spawn(async { sleep_until(u64::MAX).await });
+        let waits = spawn(async { inner.await.and_then(|result| result) });
+        let again = OnDrop::new(|| drop(spawn(pause())));
+        drop(spawn(async move {
+            let _again = again;
+            std::future::pending::<()>().await;
+        }));
+        pause().map(|()| ()).on_any(|()| {}, |_| {});
+        drop(lisle_core::spawn_queued(async {}));
+        let slept = sleep_until(7).map(|()| ());
+        reset();
+        assert!(done(waits).is_err());
+        assert!(error(slept).is_abandoned());
+        assert_eq!((task_count(), sleep_count(), paused_count()), (0, 0, 0));
+    });
+}
+
+#[test]
+fn cycles_of_promises_are_freed() {
+    use std::{cell::RefCell, rc::Rc};
+    flat(1_000, || {
+        // Each of two promises waits for the other.
+        let ((x, go_x), (y, go_y)) = (pair::<()>(), pair::<()>());
+        let slot: Rc<RefCell<Option<Promise<()>>>> = Rc::default();
+        let later = slot.clone();
+        let second = y.bind(move |()| later.take().expect("filled below"));
+        let first = x.bind(move |()| second).shared();
+        *slot.borrow_mut() = Some(first.promise());
+        go_x.resolve(());
+        go_y.resolve(());
+        assert!(first.is_pending());
+        first.cancel();
+    });
+}

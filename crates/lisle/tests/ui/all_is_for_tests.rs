@@ -1,0 +1,2 @@
+#[lisle::main(engine = "all")]
+async fn main() {}

@@ -1,0 +1,6 @@
+#[lisle::test]
+async fn with_arguments(number: u32) {
+    let _ = number;
+}
+
+fn main() {}

@@ -1,0 +1,4 @@
+#[lisle::test(engine = "epoll", engine = "poll")]
+async fn twice() {}
+
+fn main() {}

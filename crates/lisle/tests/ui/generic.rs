@@ -1,0 +1,4 @@
+#[lisle::test]
+async fn for_any<T>() {}
+
+fn main() {}

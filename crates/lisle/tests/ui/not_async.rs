@@ -1,0 +1,2 @@
+#[lisle::main]
+fn main() {}

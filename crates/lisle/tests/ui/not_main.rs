@@ -1,0 +1,4 @@
+#[lisle::main]
+async fn start() {}
+
+fn main() {}

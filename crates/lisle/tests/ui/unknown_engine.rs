@@ -1,0 +1,2 @@
+#[lisle::main(engine = "kqueue")]
+async fn main() {}

@@ -1,0 +1,2 @@
+#[lisle::main(threads = 4)]
+async fn main() {}
