@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! lisle-conformance [DIR] [--names]          run every corpus file of DIR; --names prints every failing case
+//! lisle-conformance [DIR] --family NAME…     run these corpus files only
 //! lisle-conformance [DIR] --verbose NAME     print a case: program, expected trace, actual trace
 //! ```
 //!
@@ -21,6 +22,8 @@ const NAMES_MAX: usize = 10;
 struct Arguments {
     dir: PathBuf,
     all_names: bool,
+    /// Only these; all, if there are none.
+    families: Vec<String>,
     verbose: Option<String>,
 }
 
@@ -41,21 +44,24 @@ fn main() -> ExitCode {
 
 fn arguments() -> Result<Arguments, Box<dyn Error>> {
     let mut dir = None;
-    let (mut all_names, mut verbose) = (false, None);
+    let (mut all_names, mut verbose, mut families) = (false, None, Vec::new());
     let mut words = env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--names" => all_names = true,
+            "--family" => families.push(words.next().ok_or("--family wants the name of a corpus file")?),
             "--verbose" => verbose = Some(words.next().ok_or("--verbose wants the name of a case")?),
             option if option.starts_with('-') => {
-                return Err(format!("{option}? Use: [DIR] [--names] [--verbose NAME]").into());
+                return Err(
+                    format!("{option}? Use: [DIR] [--names] [--family NAME]… [--verbose NAME]").into()
+                );
             }
             path if dir.is_none() => dir = Some(PathBuf::from(path)),
             path => return Err(format!("{path}? One directory is enough").into()),
         }
     }
     let dir = dir.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("golden"));
-    Ok(Arguments { dir, all_names, verbose })
+    Ok(Arguments { dir, all_names, families, verbose })
 }
 
 /// The corpus files of a directory, by name: family and text.
@@ -76,10 +82,23 @@ fn corpus(dir: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
     Ok(corpus)
 }
 
+/// The corpus files that were asked for.
+fn chosen(arguments: &Arguments) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+    let mut corpus = corpus(&arguments.dir)?;
+    let there = |wanted: &String| corpus.iter().any(|(name, _)| name == wanted);
+    if let Some(missing) = arguments.families.iter().find(|wanted| !there(wanted)) {
+        return Err(format!("there is no {missing}.txt in {}", arguments.dir.display()).into());
+    }
+    if !arguments.families.is_empty() {
+        corpus.retain(|(name, _)| arguments.families.contains(name));
+    }
+    Ok(corpus)
+}
+
 fn run_all(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let deviations = Deviations::checked_in()?;
     let (mut passed, mut deviating, mut failed) = (0, 0, 0);
-    for (name, text) in corpus(&arguments.dir)? {
+    for (name, text) in chosen(arguments)? {
         let family =
             Family::judge(&name, &text, &deviations).map_err(|problem| format!("{name}.txt: {problem}"))?;
         println!("{family}");

@@ -3,7 +3,7 @@
 //! ```text
 //!   cargo xtask ci               every check, in order; the last line is «N passed, 0 failed»
 //!   cargo xtask tidy [--bless]   the laws that a compiler does not know; --bless rewrites the hashes
-//!   cargo xtask golden [DIR]     the programs of DIR, their traces compared with Lwt's
+//!   cargo xtask golden [DIR]     the programs of DIR, or the recorded ones, their traces compared with Lwt's
 //! ```
 //!
 //! Not here: anything that a released program needs. No crate may depend on this one.
@@ -27,8 +27,8 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&root),
         ["tidy"] => tidy::run(&root, tidy::Hashes::Compare),
         ["tidy", "--bless"] => tidy::run(&root, tidy::Hashes::Rewrite),
-        ["golden"] => ci::golden(&root, ci::GOLDEN_FOLDER),
-        ["golden", folder] => ci::golden(&root, folder),
+        ["golden"] => ci::golden(&root, None),
+        ["golden", folder] => ci::golden(&root, Some(folder)),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

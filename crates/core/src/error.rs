@@ -88,7 +88,7 @@ impl Error {
         matches!(self.0, Kind::Canceled)
     }
 
-    /// Whether the last resolver was dropped.
+    /// Whether nobody is left who could settle it: the resolver or task was dropped, or the runtime is gone.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         matches!(self.0, Kind::Abandoned)
@@ -139,7 +139,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Canceled => f.write_str("canceled"),
-            Kind::Abandoned => f.write_str("abandoned: every resolver was dropped"),
+            Kind::Abandoned => f.write_str(
+                "abandoned: nobody is left to settle it (resolver or task dropped, or the runtime is gone)",
+            ),
             Kind::Os(code) => io::Error::from_raw_os_error(*code).fmt(f),
             Kind::Panicked(text) => write!(f, "panicked: {text}"),
             Kind::Other(error) => error.fmt(f),

@@ -1,7 +1,7 @@
 //! Where failures go that nobody looks at: one hook per thread, called once for each.
 //!
-//! Four kinds arrive here: a rejected promise that was detached, a panic in an observer or a detached
-//! callback, a rejection whose every handle was dropped unread, and a panic in a destructor. The default
+//! Three kinds arrive here: a rejected promise that was detached; a panic in a callback whose result nobody
+//! awaits, or in a destructor; a rejection whose every handle was dropped unread. The default
 //! prints one line on stderr and goes on; it is silent about cancellation, which is not a failure. A reset
 //! (`sched::reset`: the runtime is dropped) tells nobody of what it abandons.
 //! A panic inside the hook itself is caught and dropped: there is nobody left to tell.

@@ -27,7 +27,7 @@ fn it_sees_panics_abandonment_and_cancellation() {
     let (promise, resolver) = pair::<String>();
     let abandoned = promise.catch(name);
     drop(resolver);
-    assert_eq!(value(abandoned), "abandoned: every resolver was dropped");
+    assert!(value(abandoned).starts_with("abandoned: nobody is left"));
     let (promise, _resolver) = cancelable::<String>();
     let canceled = promise.catch(name);
     canceled.cancel();

@@ -1,4 +1,5 @@
 //! Resolvers: immediate and deferred, dropped, late, and in the hands of callbacks.
+#![expect(clippy::disallowed_methods, reason = "threads are what is tested here")]
 
 mod rig;
 

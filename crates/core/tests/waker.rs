@@ -1,4 +1,5 @@
 //! Wakers: stale, foreign, on other threads; mailboxes under load.
+#![expect(clippy::disallowed_methods, reason = "threads are what is tested here")]
 
 mod rig;
 

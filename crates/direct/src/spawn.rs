@@ -7,7 +7,7 @@
 
 use crate::fiber::{Fiber, FiberFuture};
 use crate::stack;
-use lisle::{Error, Promise, Runtime, spawn_queued};
+use lisle::{Error, Promise, Runtime, spawn_queued, try_spawn_queued};
 use std::panic::resume_unwind;
 
 /// Starts a fiber: queued now, run in the next generation of the run queue.
@@ -43,7 +43,7 @@ where
     E: Into<Error> + 'static,
     F: FnOnce(&Fiber<'_>) -> Result<T, E> + 'static,
 {
-    spawn(body).bind(|result| result)
+    try_spawn_queued(FiberFuture::new(body, stack::SIZE_DEFAULT))
 }
 
 /// Runs a fiber on a fresh runtime of this thread: a whole program in direct style.

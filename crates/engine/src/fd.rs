@@ -4,8 +4,7 @@
 //! reused under an operation, and a late operation can never reach another file. Each `Fd` also carries an
 //! identity that is unique in the process: engines that keep tables by number compare identities and so
 //! notice that a number has changed hands.
-//! Not here: waiting for holders to let go, and `close` through the kernel's queue (measured slower;
-//! DECISIONS.md).
+//! Not here: waiting for holders to let go, and `close` in any other way than directly (DECISIONS.md, D6).
 
 use crate::Interest;
 use std::cell::Cell;

@@ -24,7 +24,7 @@
 //! 4. `turn` appends completions to a list and runs nothing else. It returns early for a completion, a
 //!    wake-up or a signal; it never fails for `EINTR`.
 //! 5. With [`Wait::Poll`] and nothing to submit and nothing pending, `turn` makes no system call (readiness
-//!    engines poll once per lap while something is registered).
+//!    engines poll once per turn while an operation waits).
 //! 6. Dropping an engine first cancels and drains what the kernel still holds, then frees memory.
 //! 7. `submit` never fails: an error is an outcome.
 //! 8. Sends on one descriptor take effect in the order of their submission, and so do receives: a new one
@@ -118,7 +118,7 @@ pub trait Engine {
 /// The engines there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EngineKind {
-    /// Completions by `io_uring` (Linux 6.1 or later).
+    /// Completions by `io_uring` (Linux 6.0 or later; at its best from 6.1 on, see [`uring::Mode`]).
     IoUring,
     /// Readiness by edge-triggered `epoll`.
     Epoll,

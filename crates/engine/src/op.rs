@@ -23,7 +23,8 @@ pub enum Interest {
     Write,
 }
 
-/// An operation. Descriptors are sockets or pipes in non-blocking mode.
+/// An operation. Descriptors are sockets, save for [`Op::Ready`], in blocking mode or not: an engine that
+/// needs the other mode sets it.
 #[derive(Debug)]
 pub enum Op {
     /// Completes at the next turn. For tests and measurements.

@@ -19,7 +19,7 @@ impl EngineWaker {
     ///
     /// # Errors
     /// When the process has no descriptor left.
-    pub fn new() -> io::Result<EngineWaker> {
+    pub(crate) fn new() -> io::Result<EngineWaker> {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(EngineWaker(Arc::new(fd)))
     }
@@ -31,7 +31,7 @@ impl EngineWaker {
     }
 
     /// Forgets wake-ups received so far. For the engine, after it woke.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let mut count = [0; 8];
         while let Err(rustix::io::Errno::INTR) = rustix::io::read(&*self.0, &mut count) {}
     }

@@ -73,7 +73,8 @@ fn on_each<E>(run: impl Fn(&Runtime) -> Result<(), E>) -> Result<(), E> {
     Ok(())
 }
 
-/// The last expression of a function whose last call is `serve`: a server is awaited, anything else is what it is.
+/// The last expression of a function whose last call is `serve`: a server is awaited, anything else is what
+/// it is.
 #[derive(Debug)]
 pub struct Tail<T>(pub T);
 

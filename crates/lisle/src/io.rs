@@ -1,7 +1,7 @@
 //! What works on any stream: copying.
 //!
-//! [`Read`] and [`Write`] name what can be read from and written to: streams and their halves. They lend no bytes;
-//! operations own their buffers (see [`crate::net`]).
+//! [`Read`] and [`Write`] name what can be read from and written to: streams and their halves. They lend no
+//! bytes; operations own their buffers (see [`crate::net`]).
 
 use crate::net::{ReadHalf, Stream, TcpStream, UnixStream, WriteHalf};
 use lisle_core::{Promise, Result, try_spawn};
@@ -16,8 +16,8 @@ pub trait Read {
     fn reading(self) -> Self::Stream;
 }
 
-/// What can be written to: a reference, shared or not, to a stream or its writing half. (Not the half itself: its end
-/// would end the direction.)
+/// What can be written to: a reference, shared or not, to a stream or its writing half. (Not the half
+/// itself: its end would end the direction.)
 pub trait Write {
     /// The stream behind it.
     type Stream: Stream;
@@ -58,13 +58,14 @@ by_reference! { Write, writing:
     (S) WriteHalf<S> => S, |half: &WriteHalf<S>| half.stream().clone();
 }
 
-/// What one step of [`copy`] moves at most. Its own buffer and not the pool's: a peer that does not read would keep it.
+/// What one step of [`copy`] moves at most. Its own buffer and not the pool's: a peer that does not read
+/// would keep it.
 const COPY_BYTES: usize = 16 * 1024;
 
 /// Copies until the end of the stream and promises the number of bytes. Ends neither side.
 ///
-/// Cancelling stops it between two operations or within one; bytes that were read but not yet written are lost to the
-/// writer then, since nobody could tell how many there were.
+/// Cancelling stops it between two operations or within one; bytes that were read but not yet written are
+/// lost to the writer then, since nobody could tell how many there were.
 ///
 /// ```
 /// use lisle::net::UnixStream;

@@ -1,9 +1,9 @@
 //! Promises on io_uring, epoll, poll or select: network, time and a scheduler, in the style you like.
 //!
-//! A [`Promise`] is a value that may come later. Its work has begun when you hold it; it resolves to a [`Result`]; it
-//! can be bound, awaited, raced, shared and cancelled. Suspension is visible: only a `Promise` (or a future) in a type
-//! can suspend. This page is a short tutorial; the promise itself is explained in [`lisle_core`], and so is, in one
-//! place, in which of its *three ways* work is resumed.
+//! A [`Promise`] is a value that may come later. Its work has begun when you hold it; it resolves to a
+//! [`Result`]; it can be bound, awaited, raced, shared and cancelled. Suspension is visible: only a
+//! `Promise` (or a future) in a type can suspend. This page is a short tutorial; the promise itself is
+//! explained in [`lisle_core`], and so is, in one place, in which of its *three ways* work is resumed.
 //!
 //! # A server
 //! Tasks read like any `async` code. This one answers every connection with what it says:
@@ -14,14 +14,18 @@
 //! #[lisle::main]
 //! async fn main() -> lisle::Result<()> {
 //!     let listener = TcpListener::bind("127.0.0.1:8080")?;
-//!     listener.serve(|stream| async move { let (mut r, mut w) = stream.split(); lisle::io::copy(&mut r, &mut w).await })
+//!     listener.serve(|stream| async move {
+//!         let (mut r, mut w) = stream.split();
+//!         lisle::io::copy(&mut r, &mut w).await
+//!     })
 //! }
 //! ```
 //!
-//! [`serve`](net::TcpListener::serve) makes a task of each connection, sorts the errors of `accept`, keeps a limit and
-//! stops gracefully. Below it are [`accept`](net::TcpListener::accept), [`read`](net::TcpStream::read) and
-//! [`write_all`](net::TcpStream::write_all). Operations own their buffers: a [`Buf`] moves in, and comes back with the
-//! promise, so nothing is copied or allocated on the way.
+//! [`serve`](net::TcpListener::serve) makes a task of each connection, sorts the errors of `accept`, keeps
+//! a limit and stops gracefully. Below it are [`accept`](net::TcpListener::accept),
+//! [`read`](net::TcpStream::read) and [`write_all`](net::TcpStream::write_all). Operations own their
+//! buffers: a [`Buf`] moves in, and comes back with the promise, so nothing is copied or allocated on the
+//! way.
 //!
 //! ```
 //! use lisle::net::{TcpListener, TcpStream};
@@ -52,8 +56,8 @@
 //! ```
 //!
 //! # The same in binds
-//! A callback runs as soon as its promise is there, at once if it is there already. The recursion below is a loop: it
-//! keeps one live promise, however long the connection lasts.
+//! A callback runs as soon as its promise is there, at once if it is there already. The recursion below is
+//! a loop: it keeps one live promise, however long the connection lasts.
 //!
 //! ```
 //! use lisle::net::{TcpListener, TcpStream};
@@ -81,9 +85,10 @@
 //! ```
 //!
 //! # Cancellation
-//! [`Promise::cancel`] asks the work to stop. A sleep is over at once; an operation is over when the kernel says so,
-//! with its value if it had one by then; a task is resumed with `Err(Canceled)` where it waits and may clean up. Nothing
-//! is lost: bytes that arrive for a read that was given up go to the next one. Dropping a promise lets the work go on.
+//! [`Promise::cancel`] asks the work to stop. A sleep is over at once; an operation is over when the kernel
+//! says so, with its value if it had one by then; a task is resumed with `Err(Canceled)` where it waits and
+//! may clean up. Nothing is lost: bytes that arrive for a read that was given up go to the next one.
+//! Dropping a promise lets the work go on.
 //!
 //! ```
 //! use lisle::net::UnixStream;
@@ -108,9 +113,9 @@
 //! ```
 //!
 //! # The engine
-//! The same program gives the same result on every engine. `LISLE_ENGINE=auto|io_uring|epoll|poll|select` chooses one,
-//! [`Runtime::builder`] does it in code, and otherwise it is the best that works; if that is not io_uring, one line on
-//! stderr says why. [`Runtime::engine`] tells which it is.
+//! The same program gives the same result on every engine. `LISLE_ENGINE=auto|io_uring|epoll|poll|select`
+//! chooses one, [`Runtime::builder`] does it in code, and otherwise it is the best that works; if that is
+//! not io_uring, one line on stderr says why. [`Runtime::engine`] tells which it is.
 #![forbid(unsafe_code)]
 
 #[doc(hidden)]
@@ -121,7 +126,14 @@ pub mod net;
 mod runtime;
 pub mod time;
 
-pub use lisle_core::*;
+pub use lisle_core::{
+    Error, IntoPromise, Promise, Resolver, Result, Shared, State, Status, YieldNow, all, both, cancelable,
+    choose, hook, join, nchoose, npick, pair, pause, pick, ready, rejected, settled, spawn, spawn_queued,
+    try_spawn, try_spawn_queued, yield_now,
+};
+/// For crates that drive the scheduler themselves, such as tests and benchmarks. May change at any time.
+#[doc(hidden)]
+pub use lisle_core::{live_waiters, sched, wake_paused};
 pub use lisle_engine::probe::EngineError;
 pub use lisle_engine::{Buf, Counters, EngineKind};
 pub use lisle_macros::{main, test};

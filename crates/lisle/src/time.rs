@@ -1,7 +1,7 @@
 //! Sleeping, timeouts and intervals.
 //!
-//! All of it rests on the timer wheel of the thread: ticks of one millisecond, O(1) to set and to take back, never
-//! early. A duration beyond the clock's range is a timer that never fires, not a panic.
+//! All of it rests on the timer wheel of the thread: ticks of one millisecond, O(1) to set and to take
+//! back, never early. A duration beyond the clock's range is a timer that never fires, not a panic.
 //!
 //! ```
 //! use lisle::time::{TimedOut, sleep, timeout};
@@ -26,7 +26,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// A promise fulfilled after `duration`, never earlier. Cancelable; dropping it forgets the timer. Allocates nothing.
+/// A promise fulfilled after `duration`, never earlier. Cancelable; dropping it forgets the timer.
+/// Allocates nothing.
 #[doc(alias = "delay")]
 pub fn sleep(duration: Duration) -> Promise<()> {
     wheel::sleep_until(deadline_in(duration))
@@ -69,15 +70,18 @@ impl fmt::Display for TimedOut {
 
 impl std::error::Error for TimedOut {}
 
-/// How many laps cancelled work has to hand over a value that it had already. The kernel answers a cancellation in the
-/// next turn, and a task or two may stand between it and the result; none of these laps sleeps.
+/// How many laps cancelled work has to hand over a value that it had already. The kernel answers a
+/// cancellation in the next turn, and a task or two may stand between it and the result; none of these laps
+/// sleeps.
 const SETTLE_LAPS_MAX: u32 = 8;
 
-/// Promises the outcome of `work`, or [`TimedOut`] if that takes longer than `duration`; the work is cancelled then.
+/// Promises the outcome of `work`, or [`TimedOut`] if that takes longer than `duration`; the work is
+/// cancelled then.
 ///
-/// Nothing is lost: a value that is there when the time is up wins, also one that the kernel had in hand when it was
-/// asked to stop. Work that cannot be cancelled goes on unattended. The timer goes as soon as the work is done, and on
-/// settled work no timer is set at all. A future is spawned first, so that its cancellation is that of a task:
+/// Nothing is lost: a value that is there when the time is up wins, also one that the kernel had in hand
+/// when it was asked to stop. Work that cannot be cancelled goes on unattended. The timer goes as soon as
+/// the work is done, and on settled work no timer is set at all. A future is spawned first, so that its
+/// cancellation is that of a task:
 ///
 /// ```
 /// use lisle::{time::timeout, try_spawn};
@@ -120,7 +124,8 @@ impl<T: 'static> Timed<T> {
             Poll::Pending => Poll::Pending,
             Poll::Ready(fired) => {
                 self.is_up = true;
-                // A timer that did not fire was cancelled together with the work: only that counts from here on.
+                // A timer that did not fire was cancelled together with the work: only that counts from
+                // here on.
                 if fired.is_ok() { Poll::Ready(None) } else { Poll::Pending }
             }
         }
@@ -171,7 +176,8 @@ pub struct Interval {
 /// The shortest period: a tick of the clock. A shorter one would leave no time for anything else.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 
-/// Ticks every `period`, from now on: the first tick is due at once. Periods below a millisecond count as one.
+/// Ticks every `period`, from now on: the first tick is due at once. Periods below a millisecond count as
+/// one.
 ///
 /// ```
 /// # use std::time::{Duration, Instant};

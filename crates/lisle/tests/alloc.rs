@@ -1,7 +1,8 @@
 //! What a round trip costs in allocations: nothing, in async style, once buffers and tables have grown.
 //!
 //! # Safety
-//! The only unsafe code here is the counting allocator, which passes every call on to the system's, unchanged.
+//! The only unsafe code here is the counting allocator, which passes every call on to the system's,
+//! unchanged.
 #![allow(unsafe_code, reason = "a global allocator cannot be written without")]
 
 mod support;

@@ -301,3 +301,48 @@ fn the_loser_of_a_race_gives_back_what_it_got() {
         Ok(())
     });
 }
+
+#[test]
+fn a_write_that_was_queued_and_has_begun_can_be_cancelled() {
+    const LEN: usize = 8 << 20;
+    each(|| async {
+        let (a, b) = UnixStream::pair()?;
+        let first = a.write_all(vec![1; 1 << 20]);
+        let second = a.write_all(vec![2; LEN]);
+        assert_eq!(read_up_to(&b, 1 << 20).await?.len(), 1 << 20);
+        first.await?;
+        assert_eq!(read_up_to(&b, 1000).await?, [2; 1000], "it has begun");
+        second.cancel();
+        assert!(second.await.unwrap_err().is_canceled());
+        drop(a);
+        let rest = read_up_to(&b, LEN).await?;
+        assert!(rest.len() < LEN / 2, "{} bytes of a cancelled write", rest.len());
+        Ok(())
+    });
+}
+
+#[test]
+fn what_was_there_at_once_goes_to_the_next_if_it_is_dropped() {
+    each(|| async {
+        let (a, b) = tcp_pair().await?;
+        a.write_all("once").await?;
+        laps(2).await?;
+        for _ in 0..3 {
+            let read = b.read(Buf::with_capacity(2));
+            laps(1).await?;
+            drop(read);
+        }
+        assert_eq!(read_up_to(&b, 4).await?, b"once");
+
+        let (listener, addr) = listen()?;
+        let client = TcpStream::connect(addr).await?;
+        for _ in 0..3 {
+            let accept = listener.accept();
+            laps(1).await?;
+            drop(accept);
+        }
+        timeout(Duration::from_secs(10), listener.accept()).await?.write_all("kept").await?;
+        assert_eq!(read_up_to(&client, 4).await?, b"kept");
+        Ok(())
+    });
+}

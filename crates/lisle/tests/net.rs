@@ -237,6 +237,29 @@ fn writes_called_at_once_arrive_in_order() {
 }
 
 #[test]
+fn a_callback_of_a_queued_write_writes_behind_those_called_before() {
+    const LEN: usize = 1 << 20;
+    each(|| async {
+        let (a, b) = UnixStream::pair()?;
+        let first = a.write_all(vec![0; LEN]);
+        let again = a.clone();
+        let second = a.write_all("2").bind(move |_| again.write_all("4"));
+        let third = a.write_all("3");
+        let ends = lisle::both(a.shutdown(Shutdown::Write), lisle::all([first, second, third]));
+        let all = read_up_to(&b, LEN + 3).await?;
+        assert_eq!(&all[LEN..], b"23", "the shutdown was called before the fourth");
+        assert_eq!(ends.await.unwrap_err().raw_os_error(), Some(rustix::io::Errno::PIPE.raw_os_error()));
+
+        let (a, b) = UnixStream::pair()?;
+        let (first, again) = (a.write_all(vec![0; LEN]), a.clone());
+        let second = a.write_all("2").bind(move |_| again.write_all("4"));
+        let third = a.write_all("3");
+        assert_eq!(&read_up_to(&b, LEN + 3).await?[LEN..], b"234");
+        lisle::all([first, second, third]).await.map(drop)
+    });
+}
+
+#[test]
 fn a_long_write_waits_for_a_slow_reader() {
     each(|| async {
         const LENGTH: usize = 8 << 20;

@@ -1,12 +1,12 @@
-//! The life of a runtime on every engine: started, chosen, nested by mistake, dropped at the worst moment, a thousand
-//! times over.
+//! The life of a runtime on every engine: started, chosen, nested by mistake, dropped at the worst moment,
+//! a thousand times over.
 
 mod support;
 
 use lisle::net::{TcpListener, TcpStream, UnixStream};
 use lisle::time::sleep;
 use lisle::{Buf, EngineKind, Runtime, StartError, spawn};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, mpsc};
@@ -284,4 +284,70 @@ fn another_thread_wakes_a_sleeping_loop_ten_thousand_times() {
     });
     drop(orders);
     answering.join().unwrap();
+}
+
+#[test]
+fn a_promise_of_a_runtime_that_is_gone_takes_nothing_from_the_next() {
+    for kind in EngineKind::ALL {
+        let first = runtime(kind);
+        let (_a, b) = UnixStream::pair().unwrap();
+        let (c, d) = UnixStream::pair().unwrap();
+        let stale = b.read(Buf::with_capacity(64));
+        drop(d.read(Buf::with_capacity(64)));
+        drop(first);
+        runtime(kind).run(async move {
+            let ((e, f), (g, h)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+            let reads = [&f, &h, &d].map(|stream| stream.read(Buf::with_capacity(64)));
+            for (stream, text) in [(&e, "for f"), (&g, "for h"), (&c, "for d")] {
+                stream.write_all(text).await.unwrap();
+            }
+            assert!(stale.await.unwrap_err().is_abandoned());
+            for (read, text) in reads.into_iter().zip(["for f", "for h", "for d"]) {
+                assert_eq!(&*read.await.unwrap(), text.as_bytes());
+            }
+        });
+    }
+}
+
+#[test]
+fn a_stream_outlives_a_runtime_that_ended_amid_its_writes() {
+    for kind in EngineKind::ALL {
+        let first = runtime(kind);
+        let (a, b) = UnixStream::pair().unwrap();
+        let (flying, queued) = (a.write_all(vec![7; 8 << 20]), a.write_all("queued"));
+        let shutdown = a.shutdown(std::net::Shutdown::Write);
+        drop(first);
+        assert!(flying.try_take().unwrap().unwrap_err().is_abandoned());
+        assert!(queued.try_take().unwrap().unwrap_err().is_abandoned());
+        assert!(shutdown.try_take().unwrap().unwrap_err().is_abandoned());
+        runtime(kind).run(async move {
+            let written = a.write_all("last");
+            drop(a);
+            let all = support::read_up_to(&b, usize::MAX).await.unwrap();
+            written.await.unwrap();
+            assert!(all.ends_with(b"\x07last"), "on {}", kind.name());
+        });
+    }
+}
+
+/// As its first and as its last value: then the state of the thread goes after or before the runtime.
+#[test]
+fn a_thread_may_end_with_its_runtime_in_a_thread_local() {
+    thread_local! {
+        static KEPT: RefCell<Option<Runtime>> = const { RefCell::new(None) };
+        static OWN: Runtime = Runtime::new().unwrap();
+    }
+    fn leave(runtime: &Runtime) {
+        leave_in_flight();
+        runtime.run(sleep(SOON)).unwrap();
+    }
+    let _watchdog = Watchdog::new();
+    std::thread::spawn(|| OWN.with(leave)).join().unwrap();
+    let kept = || {
+        KEPT.with_borrow(|none| assert!(none.is_none()));
+        let runtime = Runtime::new().unwrap();
+        leave(&runtime);
+        KEPT.set(Some(runtime));
+    };
+    std::thread::spawn(kept).join().unwrap();
 }

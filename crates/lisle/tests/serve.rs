@@ -1,4 +1,5 @@
-//! Serving on every engine: many clients, the limit, stopping in good order, and everything that must not stop it.
+//! Serving on every engine: many clients, the limit, stopping in good order, and everything that must not
+//! stop it.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Time on every engine: never early, in order, timeouts that keep what was done, intervals. Nothing here asserts that
-//! something was fast enough.
+//! Time on every engine: never early, in order, timeouts that keep what was done, intervals. Nothing here
+//! asserts that something was fast enough.
 
 mod support;
 
@@ -205,7 +205,8 @@ fn a_tick_that_was_given_up_comes_again() {
         drop(given_up);
         drop(ticks.tick());
         ticks.tick().await?;
-        // Not two periods later; how much later than one is the machine's business, so only the order is asserted.
+        // Not two periods later; how much later than one is the machine's business, so only the order is
+        // asserted.
         assert!(begin.elapsed() >= Duration::from_millis(35));
         Ok(())
     });
@@ -214,6 +215,7 @@ fn a_tick_that_was_given_up_comes_again() {
 /// How many ticks are there at once after `missed` whole periods were slept through.
 async fn at_once(mut ticks: Interval, period: Duration, missed: u32) -> lisle::Result<usize> {
     ticks.tick().await?;
+    #[expect(clippy::disallowed_methods, reason = "the worker is late on purpose")]
     std::thread::sleep(period * missed + period / 2);
     let mut count = 0;
     while count < 100 && !ticks.tick().is_pending() {
@@ -243,6 +245,7 @@ fn skipping_keeps_the_rhythm() {
         let begin = Instant::now();
         let mut ticks = interval(period).missed_ticks(MissedTicks::Skip);
         ticks.tick().await?;
+        #[expect(clippy::disallowed_methods, reason = "the worker is late on purpose")]
         std::thread::sleep(period * 2 + period / 2);
         ticks.tick().await?;
         let next = ticks.tick();

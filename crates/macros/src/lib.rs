@@ -1,7 +1,8 @@
 //! `#[lisle::main]` and `#[lisle::test]`, nothing more.
 //!
-//! Both keep the function as it is written, as an inner `async fn`, and put a plain function of the same name around it
-//! that hands its future to `lisle::__private`. So types, spans and warnings are the user's own.
+//! Both keep the function as it is written, as an inner `async fn`, and put a plain function of the same
+//! name around it that hands its future to `lisle::__private`. So types, spans and warnings are the user's
+//! own.
 
 use proc_macro::TokenStream;
 use quote::{ToTokens, quote};
@@ -133,9 +134,9 @@ fn expand(
 
 /// Makes an `async fn main` the program: a runtime is started and runs it.
 ///
-/// The function may return whatever `main` may. If no engine can be started, the program says why and what to do about
-/// it, and exits with code 1. `engine = "epoll"` chooses the engine, whatever `LISLE_ENGINE` says. A call of `serve`
-/// that is the last expression is awaited.
+/// The function may return whatever `main` may. If no engine can be started, the program says why and what
+/// to do about it, and exits with code 1. `engine = "epoll"` chooses the engine, whatever `LISLE_ENGINE`
+/// says. A call of `serve` that is the last expression is awaited.
 ///
 /// ```
 /// #[lisle::main(engine = "epoll")]
@@ -158,9 +159,9 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes an `async fn` a test with a runtime of its own.
 ///
-/// `engine = "poll"` chooses the engine; `engine = "all"` runs the test on each engine in turn (one that this machine
-/// refuses is left out, with a line that says so). The function may return a `Result`. Other attributes, such as
-/// `#[should_panic]` and `#[ignore]`, work as usual.
+/// `engine = "poll"` chooses the engine; `engine = "all"` runs the test on each engine in turn (one that
+/// this machine refuses is left out, with a line that says so). The function may return a `Result`. Other
+/// attributes, such as `#[should_panic]` and `#[ignore]`, work as usual.
 ///
 /// ```
 /// #[lisle::test(engine = "all")]

@@ -9,6 +9,7 @@
 
 use super::waiters::{Told, Waiter};
 use super::{Promise, Repr, Watch};
+use crate::source::Watched;
 use crate::{Result, sched};
 use std::future::Future;
 use std::pin::Pin;
@@ -50,8 +51,8 @@ impl<T: 'static> Future for Promise<T> {
 impl<T: 'static> Promise<T> {
     fn is_watched(&self) -> bool {
         match &self.repr {
-            Repr::Cell(handle) => handle.watch != Watch::Nothing,
-            Repr::Leaf(leaf) => leaf.watched,
+            Repr::Cell(handle) => handle.watch != Watch::NOTHING,
+            Repr::Leaf(leaf) => leaf.watched == Watched::Yes,
             Repr::Value(_) | Repr::Failed(_) | Repr::Taken => false,
         }
     }

@@ -30,7 +30,7 @@ pub use cell::Status;
 pub use resolver::{Resolver, cancelable, pair};
 pub use shared::{Shared, State};
 
-use crate::source::Leaf;
+use crate::source::{Leaf, Watched};
 use crate::{Error, Result, hook};
 use cell::{CancelLink, Plain, PromiseCell, Watch};
 pub(crate) use observe::run_callback;
@@ -114,7 +114,7 @@ pub(crate) struct Handle<T: 'static> {
 
 impl<T: 'static> Handle<T> {
     pub(crate) fn new(cell: Rc<PromiseCell<T>>) -> Handle<T> {
-        Handle { cell, watch: Watch::Nothing }
+        Handle { cell, watch: Watch::NOTHING }
     }
 }
 
@@ -122,8 +122,8 @@ impl<T: 'static> Handle<T> {
     /// Takes the registration of this handle back.
     #[inline]
     pub(crate) fn unwatch(&mut self) {
-        if self.watch != Watch::Nothing {
-            drop(cell::unwatch(&self.cell, mem::replace(&mut self.watch, Watch::Nothing)));
+        if self.watch != Watch::NOTHING {
+            drop(cell::unwatch(&self.cell, mem::replace(&mut self.watch, Watch::NOTHING)));
         }
     }
 }
@@ -250,14 +250,16 @@ impl<T: 'static> Promise<T> {
     }
 
     /// The result of a promise that is known to be settled: called by waiters that were told.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_settled(mut self) -> Result<T> {
         if let Repr::Leaf(leaf) = self.repr {
-            let taken = leaf.take();
-            if taken.is_some() {
-                leaf.forget();
-            }
-            return taken.unwrap_or_else(|| Err(Error::abandoned()));
+            return match leaf.take() {
+                Some(result) => {
+                    leaf.forget();
+                    result
+                }
+                None => Err(Error::abandoned()),
+            };
         }
         self.take_in_place().unwrap_or_else(|| Err(Error::abandoned()))
     }
@@ -287,7 +289,7 @@ impl<T: 'static> Promise<T> {
         match &mut self.repr {
             Repr::Cell(handle) => {
                 let old = match handle.watch {
-                    Watch::Nothing => None,
+                    Watch::NOTHING => None,
                     registered => cell::unwatch(&handle.cell, registered),
                 };
                 let (watch, replaced) = cell::watch(&handle.cell, waiter);
@@ -296,7 +298,7 @@ impl<T: 'static> Promise<T> {
             }
             Repr::Leaf(leaf) => {
                 leaf.source.watch(leaf.token, waiter);
-                leaf.watched = true;
+                leaf.watched = Watched::Yes;
                 None
             }
             Repr::Value(_) | Repr::Failed(_) | Repr::Taken => {
@@ -312,7 +314,7 @@ impl<T: 'static> Promise<T> {
             Repr::Failed(error) => PromiseCell::done(Err(error.read())),
             Repr::Taken => PromiseCell::done(Err(Error::abandoned())),
             Repr::Cell(mut handle) => {
-                drop(cell::unwatch(&handle.cell, mem::replace(&mut handle.watch, Watch::Nothing)));
+                drop(cell::unwatch(&handle.cell, mem::replace(&mut handle.watch, Watch::NOTHING)));
                 handle.cell.clone()
             }
             Repr::Leaf(mut leaf) => match leaf.take() {
@@ -322,7 +324,7 @@ impl<T: 'static> Promise<T> {
                 }
                 None => {
                     leaf.source.unwatch(leaf.token);
-                    leaf.watched = false;
+                    leaf.watched = Watched::No;
                     step::cell_of_leaf(leaf)
                 }
             },

@@ -100,6 +100,11 @@ impl<T: Clone + 'static> Shared<T> {
         self.promise().try_bind(f, handler)
     }
 
+    /// See [`Promise::then`].
+    pub fn then<P: IntoPromise>(&self, f: impl FnOnce(Result<T>) -> P + 'static) -> Promise<P::Value> {
+        self.promise().then(f)
+    }
+
     /// See [`Promise::finalize`].
     #[doc(alias = "finally")]
     pub fn finalize<P: IntoPromise<Value = ()>>(&self, cleanup: impl FnOnce() -> P + 'static) -> Promise<T> {

@@ -18,7 +18,7 @@ use super::cancel::Walk;
 use super::cell::{self, Batch, CancelLink, PromiseCell, Work};
 use super::waiters::{Node, Waiter};
 use super::{IntoPromise, Promise, Repr, call, ready, rejected, settled};
-use crate::source::Leaf;
+use crate::source::{Leaf, Watched};
 use crate::{Error, Result};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -94,7 +94,7 @@ where
             let cell: Rc<PromiseCell<B>> = node;
             // The handle was the consumer; from here on the merged promise has the outer one's.
             handle.unwatch();
-            cell::merge(cell, handle.cell.clone())
+            cell::merge(cell, &handle.cell)
         }
         Repr::Leaf(leaf) => forward(node, leaf),
         Repr::Taken => unreachable!("a promise cannot be returned after it was taken"),
@@ -138,20 +138,24 @@ where
     B: 'static,
     F: FnOnce(Result<A>) -> Promise<B> + 'static,
 {
-    let mut input = Promise { repr };
-    if let Some(result) = input.take_in_place() {
+    let leaf = match repr {
+        Repr::Leaf(leaf) => leaf,
+        repr => return step_of_cell(Promise { repr }, callback),
+    };
+    // In words, not as a whole: the node is built from registers.
+    let (source, token) = (leaf.source, leaf.token);
+    let taken = source.take(token);
+    leaf.forget();
+    if let Some(result) = taken {
         return run(|| callback(result));
     }
-    if let Repr::Leaf(leaf) = &mut input.repr {
-        // A table's waiter is told later at the earliest, never by `watch`: the node can be whole before.
-        leaf.watched = true;
-        let (source, token) = (leaf.source, leaf.token);
-        let work = StepWork(Cell::new(Stage::Waiting(input, callback)));
-        let node: Rc<StepNode<A, B, F>> = PromiseCell::pending(CancelLink::OwnWork, work);
-        source.watch(token, Waiter::node(node.clone(), 0));
-        return Promise::of_cell(node);
-    }
-    step_of_cell(input, callback)
+    let work = || {
+        let input = Promise { repr: Repr::Leaf(Leaf { source, token, watched: Watched::Yes }) };
+        StepWork(Cell::new(Stage::Waiting(input, callback)))
+    };
+    let node: Rc<StepNode<A, B, F>> = PromiseCell::build(CancelLink::OwnWork, work);
+    source.watch(token, Waiter::node(node.clone(), 0));
+    Promise::of_cell(node)
 }
 
 fn step_of_cell<A, B, F>(mut input: Promise<A>, callback: F) -> Promise<B>
@@ -160,6 +164,9 @@ where
     B: 'static,
     F: FnOnce(Result<A>) -> Promise<B> + 'static,
 {
+    if let Some(result) = input.take_in_place() {
+        return run(|| callback(result));
+    }
     let node: Rc<StepNode<A, B, F>> =
         PromiseCell::pending(CancelLink::OwnWork, StepWork(Cell::new(Stage::Ended)));
     let old_waiter = input.watch(Waiter::node(node.clone(), 0));

@@ -55,6 +55,7 @@ impl Waiter {
     }
 
     /// As [`Waiter::wake`], for a caller that catches what a destructor or a foreign waker throws.
+    #[inline(always)]
     pub(crate) fn wake_uncaught(self) {
         match self.0 {
             Told::Task(id) => crate::sched::tasks::wake(id),
@@ -63,7 +64,7 @@ impl Waiter {
     }
 
     /// Tells the waiter and returns what must run next, so that chains need no stack.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(self) -> Option<Batch> {
         match self.0 {
             Told::Node(node, index) => node.run(index),
@@ -94,6 +95,17 @@ impl fmt::Debug for Waiter {
 pub(crate) struct Key {
     index: u32,
     generation: u32,
+}
+
+impl Key {
+    /// Neither 0 (index 0 is never handed out) nor, with under 2^32 - 1 slots, the highest word.
+    pub(crate) fn to_word(self) -> u64 {
+        u64::from(self.index) << 32 | u64::from(self.generation)
+    }
+
+    pub(crate) fn of_word(word: u64) -> Key {
+        Key { index: (word >> 32) as u32, generation: word as u32 }
+    }
 }
 
 /// An owned list of waiters. Dropping it drops the waiters.

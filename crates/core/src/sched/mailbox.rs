@@ -35,8 +35,27 @@ pub struct Mailbox {
 
 struct Inner {
     letters: Vec<u64>,
+    letters_max: usize,
     parked: bool,
     notify: Option<Notify>,
+}
+
+/// Letters that may lie here before they are looked through for repetitions.
+const LETTERS_MIN: usize = 1024;
+
+impl Inner {
+    /// Adds a letter. Wakes of one task in a loop, while the owner computes, must not cost memory: when the
+    /// letters have doubled since the last time, repetitions are thrown out. So there are at most twice as
+    /// many letters as tasks that were woken, or `LETTERS_MIN`. Sorting forgets the order of wakes, which
+    /// between threads is nobody's anyway.
+    fn put(&mut self, letter: u64) {
+        if self.letters.len() >= self.letters_max {
+            self.letters.sort_unstable();
+            self.letters.dedup();
+            self.letters_max = LETTERS_MIN.max(2 * self.letters.len());
+        }
+        self.letters.push(letter);
+    }
 }
 
 impl Default for Mailbox {
@@ -49,7 +68,7 @@ impl Mailbox {
     /// An empty mailbox whose owner is awake.
     #[must_use]
     pub fn new() -> Mailbox {
-        let inner = Inner { letters: Vec::new(), parked: false, notify: None };
+        let inner = Inner { letters: Vec::new(), letters_max: LETTERS_MIN, parked: false, notify: None };
         Mailbox { inner: Mutex::new(inner), has_mail: AtomicBool::new(false) }
     }
 
@@ -64,7 +83,7 @@ impl Mailbox {
     /// Leaves a letter and ends the owner's sleep if it sleeps. Any thread.
     pub fn post(&self, letter: u64) {
         let notify = self.lock(|inner| {
-            inner.letters.push(letter);
+            inner.put(letter);
             self.has_mail.store(true, Ordering::Release);
             if std::mem::take(&mut inner.parked) { inner.notify.clone() } else { None }
         });
@@ -192,5 +211,33 @@ pub(crate) fn post(number: u16, letter: u64) {
     };
     if let Some(mailbox) = mailbox {
         mailbox.post(letter);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{LETTERS_MIN, Mailbox};
+
+    #[test]
+    fn letters_to_one_task_do_not_pile_up() {
+        let mailbox = Mailbox::new();
+        (0..100 * LETTERS_MIN as u64).for_each(|letter| mailbox.post(letter % 3));
+        let mut letters = Vec::new();
+        mailbox.drain(&mut letters);
+        assert!(letters.len() <= LETTERS_MIN, "{} letters for 3 tasks", letters.len());
+        letters.sort_unstable();
+        letters.dedup();
+        assert_eq!(letters, [0, 1, 2]);
+    }
+
+    #[test]
+    fn letters_to_many_tasks_are_all_kept() {
+        let mailbox = Mailbox::new();
+        let count = 10 * LETTERS_MIN as u64;
+        (0..count).for_each(|letter| mailbox.post(letter));
+        let mut letters = Vec::new();
+        mailbox.drain(&mut letters);
+        letters.sort_unstable();
+        assert!(letters.into_iter().eq(0..count));
     }
 }

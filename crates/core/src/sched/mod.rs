@@ -19,10 +19,12 @@
 //! batches back instead of calling: depth first, newest first, with a heap stack, so a chain of a million
 //! promises needs no more machine stack than one.
 //!
-//! The files: `tasks.rs` slab, run queue and cancel; `body.rs` a task's allocation; `waker.rs` integer wakers (unsafe); `mailbox.rs` wakes
-//! from other threads; `pause.rs`, `sleep.rs` leaves.
+//! The files: `tasks.rs` slab, run queue and cancel; `body.rs` a task's allocation; `flag.rs` what a poll is
+//! for; `waker.rs` integer wakers (unsafe); `mailbox.rs` wakes from other threads; `pause.rs`, `sleep.rs`
+//! leaves.
 
 mod body;
+mod flag;
 pub mod mailbox;
 pub mod pause;
 pub mod sleep;
@@ -85,6 +87,7 @@ pub(crate) fn run_waiter(waiter: Waiter) {
 }
 
 /// As [`run_waiter`], for a caller that catches what a destructor or a foreign waker throws.
+#[inline(always)]
 pub(crate) fn run_waiter_uncaught(waiter: Waiter) {
     let nesting = Nesting::enter();
     if let Some(batch) = waiter.step() {

@@ -160,12 +160,13 @@ impl Source<()> for Pauses {
 /// lisle_core::sched::pause::wake_paused(); // what a runtime does once a lap
 /// assert!(!promise.is_pending());
 /// ```
-#[doc(alias = "yield_now")]
 pub fn pause() -> Promise<()> {
     let token = TABLE.with_borrow_mut(|table| {
-        table.current.push(Entry::Idle);
+        let index = table.current.len();
+        // Written in place; `push` builds the entry on the stack first.
+        table.current.resize_with(index + 1, || Entry::Idle);
         table.live += 1;
-        token(table.generation, table.current.len() - 1)
+        token(table.generation, index)
     });
     leaf(&Pauses, token)
 }
@@ -191,10 +192,8 @@ pub fn wake_paused() {
 }
 
 fn wake_rest() {
-    while let Some(entry) = next_woken() {
-        if let Entry::Watched(waiter) = entry {
-            waiter.wake_uncaught();
-        }
+    while let Some(waiter) = next_woken() {
+        waiter.wake_uncaught();
     }
 }
 
@@ -211,21 +210,23 @@ fn begin_waking() -> bool {
     })
 }
 
-/// The next entry of the generation that is woken; after the last one the generation ends.
-fn next_woken() -> Option<Entry> {
+/// The next waiter of the generation that is woken; after its last entry the generation ends.
+fn next_woken() -> Option<Waiter> {
     TABLE.with_borrow_mut(|table| {
-        let Some(entry) = table.waking.get_mut(table.woken as usize) else {
-            // All of it is `Gone`: nothing is dropped here.
-            table.waking.clear();
-            table.is_waking = false;
-            return None;
-        };
-        let entry = mem::replace(entry, Entry::Gone);
-        table.woken += 1;
-        if !matches!(entry, Entry::Gone) {
+        while let Some(entry) = table.waking.get_mut(table.woken as usize) {
+            table.woken += 1;
+            if matches!(entry, Entry::Gone) {
+                continue;
+            }
             table.live -= 1;
+            if let Entry::Watched(waiter) = mem::replace(entry, Entry::Gone) {
+                return Some(waiter);
+            }
         }
-        Some(entry)
+        // All of it is `Gone`: nothing is dropped here.
+        table.waking.clear();
+        table.is_waking = false;
+        None
     })
 }
 

@@ -1,9 +1,9 @@
 //! The two borders of the ring: an operation becomes an entry, a completion becomes an outcome.
 //!
 //! ```text
-//!   Op ──admit──► Held ──entry──► kernel ──judge──► Last ──outcome──► Outcome
-//!                   ▲                          │
-//!                   └──────── Restart ◄────────┘   short sends, EINTR, multishots the kernel ended by itself
+//!   Op ──admit──► Flight ──entry──► kernel ──judge──► Last ──outcome──► Outcome
+//!                   ▲                            │
+//!                   └───────── Restart ◄─────────┘   short sends, EINTR, multishots the kernel ended by itself
 //! ```
 //!
 //! Sockets need not know which engine serves them: the kernel arms its own poll for a socket operation
@@ -17,7 +17,6 @@ use crate::{Buf, Fd, Interest, Op, Outcome};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::{opcode, types};
 use rustix::io::Errno;
-use rustix::net::{Shutdown, SocketAddrAny};
 use std::ptr;
 
 /// The buffer group of the pool; the only one.
@@ -32,63 +31,37 @@ const ACCEPT_FLAGS: i32 = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
 /// The kernel caps one transfer at `INT_MAX` rounded down to a page; we never ask for more.
 const TRANSFER_MAX: usize = 0x7fff_f000;
 
-/// An operation as it lies in the table: [`Op`] with its one large part, the address, moved to the heap.
-#[derive(Debug)]
-pub(super) enum Held {
-    Nop,
-    Accept { fd: Fd },
-    AcceptMulti { fd: Fd },
-    Connect { fd: Fd, addr: Box<SocketAddrAny> },
-    Send { fd: Fd, buf: Buf, start: usize },
-    SendAll { fd: Fd, buf: Buf },
-    Recv { fd: Fd, buf: Buf },
-    RecvPool { fd: Fd },
-    RecvMulti { fd: Fd },
-    Ready { fd: Fd, interest: Interest },
-    Shutdown { fd: Fd, how: Shutdown },
-}
-
 /// The operation, or its outcome if there is nothing to ask the kernel.
-pub(super) fn admit(op: Op) -> Result<Held, Outcome> {
-    Ok(match op {
-        Op::Nop => Held::Nop,
-        Op::Accept { fd } => Held::Accept { fd },
-        Op::AcceptMulti { fd } => Held::AcceptMulti { fd },
-        Op::Connect { fd, addr } => Held::Connect { fd, addr },
-        Op::Send { buf, start, .. } if start >= buf.len() => return Err(Outcome::Sent { sent: 0, buf }),
-        Op::Send { fd, buf, start } => Held::Send { fd, buf, start },
-        Op::SendAll { buf, .. } if buf.is_empty() => return Err(Outcome::Sent { sent: 0, buf }),
-        Op::SendAll { fd, buf } => Held::SendAll { fd, buf },
+pub(super) fn admit(op: Op) -> Result<Op, Outcome> {
+    match op {
+        Op::Send { buf, start, .. } if start >= buf.len() => Err(Outcome::Sent { sent: 0, buf }),
+        Op::SendAll { buf, .. } if buf.is_empty() => Err(Outcome::Sent { sent: 0, buf }),
         Op::Recv { mut buf, .. } if buf.capacity() == 0 => {
             buf.clear();
-            return Err(Outcome::Received { buf });
+            Err(Outcome::Received { buf })
         }
-        Op::Recv { fd, buf } => Held::Recv { fd, buf },
-        Op::RecvPool { fd } => Held::RecvPool { fd },
-        Op::RecvMulti { fd } => Held::RecvMulti { fd },
-        Op::Ready { fd, interest } => Held::Ready { fd, interest },
-        Op::Shutdown { fd, how } => Held::Shutdown { fd, how },
-    })
+        op => Ok(op),
+    }
 }
 
-impl Held {
+impl Op {
     pub(super) fn uses_pool(&self) -> bool {
-        matches!(self, Held::RecvPool { .. } | Held::RecvMulti { .. })
+        matches!(self, Op::RecvPool { .. } | Op::RecvMulti { .. })
     }
 
     fn fd(&self) -> Option<&Fd> {
         match self {
-            Held::Nop => None,
-            Held::Accept { fd }
-            | Held::AcceptMulti { fd }
-            | Held::Connect { fd, .. }
-            | Held::Send { fd, .. }
-            | Held::SendAll { fd, .. }
-            | Held::Recv { fd, .. }
-            | Held::RecvPool { fd }
-            | Held::RecvMulti { fd }
-            | Held::Ready { fd, .. }
-            | Held::Shutdown { fd, .. } => Some(fd),
+            Op::Nop => None,
+            Op::Accept { fd }
+            | Op::AcceptMulti { fd }
+            | Op::Connect { fd, .. }
+            | Op::Send { fd, .. }
+            | Op::SendAll { fd, .. }
+            | Op::Recv { fd, .. }
+            | Op::RecvPool { fd }
+            | Op::RecvMulti { fd }
+            | Op::Ready { fd, .. }
+            | Op::Shutdown { fd, .. } => Some(fd),
         }
     }
 
@@ -96,10 +69,8 @@ impl Held {
     /// served.
     pub(super) fn lane(&self) -> Option<(&Fd, Interest)> {
         match self {
-            Held::Recv { fd, .. } | Held::RecvPool { fd } | Held::RecvMulti { fd } => {
-                Some((fd, Interest::Read))
-            }
-            Held::Send { fd, .. } | Held::SendAll { fd, .. } => Some((fd, Interest::Write)),
+            Op::Recv { fd, .. } | Op::RecvPool { fd } | Op::RecvMulti { fd } => Some((fd, Interest::Read)),
+            Op::Send { fd, .. } | Op::SendAll { fd, .. } => Some((fd, Interest::Write)),
             _ => None,
         }
     }
@@ -107,15 +78,15 @@ impl Held {
     /// The buffer lent to the operation, if it had one.
     pub(super) fn into_buf(self) -> Option<Buf> {
         match self {
-            Held::Send { buf, .. } | Held::SendAll { buf, .. } | Held::Recv { buf, .. } => Some(buf),
+            Op::Send { buf, .. } | Op::SendAll { buf, .. } | Op::Recv { buf, .. } => Some(buf),
             _ => None,
         }
     }
 
     fn awaits(&self) -> Interest {
         match self {
-            Held::Connect { .. } | Held::Send { .. } | Held::SendAll { .. } => Interest::Write,
-            Held::Ready { interest, .. } => *interest,
+            Op::Connect { .. } | Op::Send { .. } | Op::SendAll { .. } => Interest::Write,
+            Op::Ready { interest, .. } => *interest,
             _ => Interest::Read,
         }
     }
@@ -123,8 +94,8 @@ impl Held {
 
 /// How the flight's present entry is marked. A poll's value is no descriptor, whoever asked for it.
 fn tag(flight: &Flight) -> Tag {
-    match flight.held {
-        Held::Accept { .. } | Held::AcceptMulti { .. } if !flight.awaits_ready => Tag::OpFd,
+    match flight.op {
+        Op::Accept { .. } | Op::AcceptMulti { .. } if !flight.awaits_ready => Tag::OpFd,
         _ => Tag::Op,
     }
 }
@@ -135,24 +106,24 @@ pub(super) fn entry(flight: &mut Flight, key: Key) -> Entry {
     let user_data = key.pack(tag(flight));
     let (single_shot, poll_first, sent) = (flight.single_shot, flight.poll_first, flight.sent);
     if flight.awaits_ready
-        && let Some(fd) = flight.held.fd()
+        && let Some(fd) = flight.op.fd()
     {
-        return poll(fd, flight.held.awaits()).user_data(user_data);
+        return poll(fd, flight.op.awaits()).user_data(user_data);
     }
-    match &mut flight.held {
-        Held::Nop => opcode::Nop::new().build(),
-        Held::AcceptMulti { fd } if !single_shot => {
+    match &mut flight.op {
+        Op::Nop => opcode::Nop::new().build(),
+        Op::AcceptMulti { fd } if !single_shot => {
             opcode::AcceptMulti::new(number(fd)).flags(ACCEPT_FLAGS).build()
         }
-        Held::Accept { fd } | Held::AcceptMulti { fd } => {
+        Op::Accept { fd } | Op::AcceptMulti { fd } => {
             opcode::Accept::new(number(fd), ptr::null_mut(), ptr::null_mut()).flags(ACCEPT_FLAGS).build()
         }
-        Held::Connect { fd, addr } => {
+        Op::Connect { fd, addr } => {
             opcode::Connect::new(number(fd), addr.as_ptr().cast(), addr.addr_len()).build()
         }
-        Held::Send { fd, buf, start } => send(fd, &buf[*start..], libc::MSG_NOSIGNAL),
-        Held::SendAll { fd, buf } => send(fd, &buf[sent..], libc::MSG_NOSIGNAL | libc::MSG_WAITALL),
-        Held::Recv { fd, buf } => {
+        Op::Send { fd, buf, start } => send(fd, &buf[*start..], libc::MSG_NOSIGNAL),
+        Op::SendAll { fd, buf } => send(fd, &buf[sent..], libc::MSG_NOSIGNAL | libc::MSG_WAITALL),
+        Op::Recv { fd, buf } => {
             let storage = buf.storage_mut();
             let recv = opcode::Recv::new(number(fd), storage.as_mut_ptr(), length(storage));
             recv.ioprio(poll_first_if(fd.is_drained())).build()
@@ -160,13 +131,13 @@ pub(super) fn entry(flight: &mut Flight, key: Key) -> Entry {
         // Never multishot and poll-first together: having read what the poll announced, the kernel then
         // waits for another edge, and an end of stream that was there already is never told (Unix sockets;
         // cf. liburing issue 1549).
-        Held::RecvMulti { fd } if !single_shot && !poll_first => recv_pool(fd, RECV_MULTISHOT),
-        Held::RecvPool { fd } | Held::RecvMulti { fd } => {
+        Op::RecvMulti { fd } if !single_shot && !poll_first => recv_pool(fd, RECV_MULTISHOT),
+        Op::RecvPool { fd } | Op::RecvMulti { fd } => {
             recv_pool(fd, poll_first_if(poll_first || fd.is_drained()))
         }
-        Held::Ready { fd, interest } => poll(fd, *interest),
+        Op::Ready { fd, interest } => poll(fd, *interest),
         // Shutdowns are made directly (see `Uring::perform_shutdowns`), so this entry is never built.
-        Held::Shutdown { .. } => unreachable!("a shutdown does not go through the ring"),
+        Op::Shutdown { .. } => unreachable!("a shutdown does not go through the ring"),
     }
     .user_data(user_data)
 }
@@ -245,21 +216,21 @@ pub(super) fn judge(flight: &mut Flight, seen: Seen) -> Verdict {
     if ready {
         return restart(flight);
     }
-    match &flight.held {
-        Held::AcceptMulti { .. } if seen.more() => Verdict::More(value),
-        Held::RecvMulti { .. } if seen.more() && value > 0 => Verdict::More(value),
+    match &flight.op {
+        Op::AcceptMulti { .. } if seen.more() => Verdict::More(value),
+        Op::RecvMulti { .. } if seen.more() && value > 0 => Verdict::More(value),
         // An empty receive is the end of the stream.
-        Held::RecvMulti { .. } if value == 0 => Verdict::Last(Ok(0)),
-        Held::AcceptMulti { .. } | Held::RecvMulti { .. } if !flight.cancel_asked => {
+        Op::RecvMulti { .. } if value == 0 => Verdict::Last(Ok(0)),
+        Op::AcceptMulti { .. } | Op::RecvMulti { .. } if !flight.cancel_asked => {
             flight.poll_first = false;
             Verdict::MoreAndRestart(value)
         }
-        Held::Recv { fd, .. } | Held::RecvPool { fd } => {
+        Op::Recv { fd, .. } | Op::RecvPool { fd } => {
             // At the end of the stream there is nothing to wait for.
             fd.set_drained(value > 0 && !seen.socket_has_more());
             Verdict::Last(Ok(value))
         }
-        Held::SendAll { buf, .. } if flight.sent + (value as usize) < buf.len() && value > 0 => {
+        Op::SendAll { buf, .. } if flight.sent + (value as usize) < buf.len() && value > 0 => {
             flight.sent += value as usize;
             restart(flight)
         }
@@ -268,14 +239,14 @@ pub(super) fn judge(flight: &mut Flight, seen: Seen) -> Verdict {
 }
 
 fn judge_error(flight: &mut Flight, error: Errno) -> Verdict {
-    let multishot = matches!(flight.held, Held::AcceptMulti { .. } | Held::RecvMulti { .. });
+    let multishot = matches!(flight.op, Op::AcceptMulti { .. } | Op::RecvMulti { .. });
     match error {
         Errno::INTR => restart(flight),
-        Errno::AGAIN | Errno::INPROGRESS | Errno::ALREADY if flight.held.fd().is_some() => {
+        Errno::AGAIN | Errno::INPROGRESS | Errno::ALREADY if flight.op.fd().is_some() => {
             flight.awaits_ready = true;
             restart(flight)
         }
-        Errno::NOBUFS if flight.held.uses_pool() && !flight.cancel_asked => {
+        Errno::NOBUFS if flight.op.uses_pool() && !flight.cancel_asked => {
             flight.poll_first = true;
             Verdict::Starved
         }
@@ -284,7 +255,7 @@ fn judge_error(flight: &mut Flight, error: Errno) -> Verdict {
             flight.single_shot = true;
             restart(flight)
         }
-        Errno::NOBUFS if flight.held.uses_pool() => Verdict::Last(Err(Errno::CANCELED)),
+        Errno::NOBUFS if flight.op.uses_pool() => Verdict::Last(Err(Errno::CANCELED)),
         _ => Verdict::Last(Err(error)),
     }
 }
@@ -294,30 +265,30 @@ fn restart(flight: &Flight) -> Verdict {
 }
 
 /// One result of a multishot that goes on. `arrived` is the pool buffer the kernel chose.
-pub(super) fn more_outcome(held: &Held, value: u32, arrived: Option<Buf>) -> Outcome {
-    match held {
-        Held::AcceptMulti { .. } => Outcome::Accepted(adopt(value)),
+pub(super) fn more_outcome(op: &Op, value: u32, arrived: Option<Buf>) -> Outcome {
+    match op {
+        Op::AcceptMulti { .. } => Outcome::Accepted(adopt(value)),
         _ => Outcome::Received { buf: filled(arrived, value) },
     }
 }
 
 /// The end of a flight.
 pub(super) fn outcome(flight: Flight, ended: Result<u32, Errno>, arrived: Option<Buf>) -> Outcome {
-    let Flight { held, sent, .. } = flight;
+    let Flight { op, sent, .. } = flight;
     let value = match ended {
         Ok(value) => value,
-        Err(Errno::CANCELED) if sent == 0 => return Outcome::Canceled { buf: held.into_buf() },
+        Err(Errno::CANCELED) if sent == 0 => return Outcome::Canceled { buf: op.into_buf() },
         // Cancelled between two pieces of a `SendAll`: what went out is the truth, and loses nothing.
         Err(Errno::CANCELED) => 0,
-        Err(error) => return Outcome::Failed { error, buf: held.into_buf() },
+        Err(error) => return Outcome::Failed { error, buf: op.into_buf() },
     };
-    match held {
-        Held::Nop | Held::Connect { .. } | Held::Ready { .. } | Held::Shutdown { .. } => Outcome::Done,
-        Held::Accept { .. } | Held::AcceptMulti { .. } => Outcome::Accepted(adopt(value)),
-        Held::Send { buf, .. } => Outcome::Sent { sent: value as usize, buf },
-        Held::SendAll { buf, .. } => Outcome::Sent { sent: sent + value as usize, buf },
-        Held::Recv { buf, .. } => Outcome::Received { buf: filled(Some(buf), value) },
-        Held::RecvPool { .. } | Held::RecvMulti { .. } => Outcome::Received { buf: filled(arrived, value) },
+    match op {
+        Op::Nop | Op::Connect { .. } | Op::Ready { .. } | Op::Shutdown { .. } => Outcome::Done,
+        Op::Accept { .. } | Op::AcceptMulti { .. } => Outcome::Accepted(adopt(value)),
+        Op::Send { buf, .. } => Outcome::Sent { sent: value as usize, buf },
+        Op::SendAll { buf, .. } => Outcome::Sent { sent: sent + value as usize, buf },
+        Op::Recv { buf, .. } => Outcome::Received { buf: filled(Some(buf), value) },
+        Op::RecvPool { .. } | Op::RecvMulti { .. } => Outcome::Received { buf: filled(arrived, value) },
     }
 }
 

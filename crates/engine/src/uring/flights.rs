@@ -17,9 +17,8 @@
 //! Not here: what the fields of a flight mean to the kernel (`encode.rs`), who moves it between places
 //! (`mod.rs`).
 
-use super::encode::Held;
-use crate::Token;
 use crate::fd::NO_LANE;
+use crate::{Op, Token};
 
 /// How many operations one engine holds at a time; more are refused with `ENOBUFS`.
 pub(super) const FLIGHTS_MAX: usize = 1 << 24;
@@ -88,7 +87,7 @@ pub(super) enum Place {
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) token: Token,
-    pub(super) held: Held,
+    pub(super) op: Op,
     pub(super) place: Place,
     /// Bytes that earlier entries of a `SendAll` have sent.
     pub(super) sent: usize,
@@ -145,7 +144,7 @@ impl Flights {
     }
 
     /// Takes a slot, and a place at the end of its lane. The caller has checked [`Flights::is_full`].
-    pub(super) fn insert(&mut self, token: Token, held: Held, place: Place) -> (Key, &mut Flight) {
+    pub(super) fn insert(&mut self, token: Token, op: Op, place: Place) -> (Key, &mut Flight) {
         debug_assert!(self.find(token).is_none(), "{token:?} is in flight already");
         if self.free == NONE {
             self.grow();
@@ -153,7 +152,7 @@ impl Flights {
         let index = self.free;
         let bucket = self.bucket(token);
         let key = Key { index, generation: self.slots[index as usize].generation };
-        let ahead = self.join_lane(&held, key);
+        let ahead = self.join_lane(&op, key);
         let place = if ahead == Key::NOBODY { place } else { Place::Lane };
         let slot = &mut self.slots[index as usize];
         self.free = slot.next;
@@ -162,7 +161,7 @@ impl Flights {
         debug_assert!(slot.flight.is_none());
         let flight = slot.flight.insert(Flight {
             token,
-            held,
+            op,
             place,
             sent: 0,
             cancel_asked: false,
@@ -229,8 +228,8 @@ impl Flights {
     }
 
     /// Makes `key` the tail of its lane and says who was that before.
-    fn join_lane(&mut self, held: &Held, key: Key) -> Key {
-        let Some((fd, side)) = held.lane() else { return Key::NOBODY };
+    fn join_lane(&mut self, op: &Op, key: Key) -> Key {
+        let Some((fd, side)) = op.lane() else { return Key::NOBODY };
         let tail = fd.lane(side).replace(key.pack(Tag::Op));
         if tail == NO_LANE {
             return Key::NOBODY;
@@ -238,9 +237,7 @@ impl Flights {
         let (_, tail) = Key::unpack(tail);
         // The name may be another engine's, which used the descriptor before.
         match self.get_mut(tail) {
-            Some(ahead)
-                if ahead.held.lane().is_some_and(|(other, at)| other.id() == fd.id() && at == side) =>
-            {
+            Some(ahead) if ahead.op.lane().is_some_and(|(other, at)| other.id() == fd.id() && at == side) => {
                 ahead.behind = key;
                 tail
             }
@@ -249,7 +246,7 @@ impl Flights {
     }
 
     fn leave_lane(&mut self, flight: &Flight, key: Key) {
-        let Some((fd, side)) = flight.held.lane() else { return };
+        let Some((fd, side)) = flight.op.lane() else { return };
         if let Some(behind) = self.get_mut(flight.behind) {
             behind.ahead = flight.ahead;
         }
@@ -323,7 +320,7 @@ mod tests {
         let token = |i: u64| Token(if i.is_multiple_of(2) { i << 32 } else { i });
         for round in 0..3 {
             for i in 0..1000 {
-                let (key, _) = flights.insert(token(i), Held::Nop, Place::Kernel);
+                let (key, _) = flights.insert(token(i), Op::Nop, Place::Kernel);
                 keys.push(key);
             }
             assert_eq!(flights.len(), 1000);
@@ -343,9 +340,9 @@ mod tests {
     #[test]
     fn a_reused_slot_has_another_key() {
         let mut flights = Flights::new();
-        let (first, _) = flights.insert(Token(1), Held::Nop, Place::Kernel);
+        let (first, _) = flights.insert(Token(1), Op::Nop, Place::Kernel);
         flights.remove(first);
-        let (second, _) = flights.insert(Token(1), Held::Nop, Place::Kernel);
+        let (second, _) = flights.insert(Token(1), Op::Nop, Place::Kernel);
         assert_ne!(first, second);
         assert!(!flights.contains(first));
         assert!(flights.contains(second));

@@ -258,7 +258,7 @@ impl Uring {
     fn perform_shutdowns(&mut self, done: &mut Vec<Completion>) {
         while let Some(key) = self.shutdowns.pop_front() {
             let Some(flight) = self.flights.get_mut(key) else { continue };
-            let encode::Held::Shutdown { fd, how } = &flight.held else { continue };
+            let Op::Shutdown { fd, how } = &flight.op else { continue };
             self.counters.system_calls += 1;
             let ended = rustix::net::shutdown(fd, *how).map(|()| 0);
             self.finish(key, ended, None, done);
@@ -326,11 +326,11 @@ impl Uring {
         match encode::judge(flight, seen) {
             Verdict::Last(ended) => self.finish(key, ended, arrived, done),
             Verdict::More(value) => {
-                let outcome = encode::more_outcome(&flight.held, value, arrived);
+                let outcome = encode::more_outcome(&flight.op, value, arrived);
                 done.push(Completion { token: flight.token, outcome, more: true });
             }
             Verdict::MoreAndRestart(value) => {
-                let outcome = encode::more_outcome(&flight.held, value, arrived);
+                let outcome = encode::more_outcome(&flight.op, value, arrived);
                 done.push(Completion { token: flight.token, outcome, more: true });
                 self.oddities.restarts += 1;
                 self.start(key);
@@ -424,8 +424,8 @@ fn push(ring: &mut Ring, entry: &io_uring::squeue::Entry) -> bool {
 impl Engine for Uring {
     fn submit(&mut self, token: Token, op: Op) -> Submitted {
         self.counters.submitted += 1;
-        let held = match encode::admit(op) {
-            Ok(held) => held,
+        let op = match encode::admit(op) {
+            Ok(op) => op,
             Err(outcome) => {
                 self.counters.completed += 1;
                 return Submitted::Done(outcome);
@@ -433,22 +433,22 @@ impl Engine for Uring {
         };
         let refused = if self.flights.is_full() {
             Some(Errno::NOBUFS)
-        } else if held.uses_pool() {
+        } else if op.uses_pool() {
             self.lender.prepare(&mut self.ring).err()
         } else {
             None
         };
         if let Some(error) = refused {
             self.counters.completed += 1;
-            return Submitted::Done(Outcome::Failed { error, buf: held.into_buf() });
+            return Submitted::Done(Outcome::Failed { error, buf: op.into_buf() });
         }
-        if let encode::Held::Shutdown { .. } = held {
-            let (key, _) = self.flights.insert(token, held, Place::Shutdowns);
+        if let Op::Shutdown { .. } = op {
+            let (key, _) = self.flights.insert(token, op, Place::Shutdowns);
             self.shutdowns.push_back(key);
         } else {
-            let single_shot = matches!(held, encode::Held::RecvMulti { .. })
+            let single_shot = matches!(op, Op::RecvMulti { .. })
                 && *self.recv_single_shot.get_or_insert_with(quirk::recv_multishot_loses_end);
-            let (key, flight) = self.flights.insert(token, held, Place::Kernel);
+            let (key, flight) = self.flights.insert(token, op, Place::Kernel);
             flight.single_shot = single_shot;
             if flight.place != Place::Lane {
                 self.start(key);
@@ -547,12 +547,12 @@ mod tests {
     fn late_and_extra_completions_are_ignored_and_counted() {
         let Ok(mut engine) = Uring::open(&Config::default()) else { return };
         let mut done = Vec::new();
-        let (key, _) = engine.flights.insert(Token(1), encode::Held::Nop, Place::Kernel);
+        let (key, _) = engine.flights.insert(Token(1), Op::Nop, Place::Kernel);
         engine.complete(late(key, Tag::Op, 0), &mut done);
         assert_eq!(done.len(), 1);
         // Once more for the same slot, also after the slot has been given out again.
         engine.complete(late(key, Tag::Op, 0), &mut done);
-        let (reused, _) = engine.flights.insert(Token(2), encode::Held::Nop, Place::Kernel);
+        let (reused, _) = engine.flights.insert(Token(2), Op::Nop, Place::Kernel);
         engine.complete(late(key, Tag::Op, -libc::EIO), &mut done);
         engine.complete(late(Key::NOBODY, Tag::Op, 0), &mut done);
         assert_eq!((done.len(), engine.oddities().late, engine.in_flight()), (1, 3, 1));
@@ -565,8 +565,8 @@ mod tests {
         let Ok(mut engine) = Uring::open(&Config::default()) else { return };
         let (mut done, (ours, theirs)) = (Vec::new(), std::os::unix::net::UnixStream::pair().unwrap());
         let buf = crate::Buf::with_capacity(8);
-        let held = encode::Held::Recv { fd: Fd::new(ours.into()), buf };
-        let (key, _) = engine.flights.insert(Token(1), held, Place::Kernel);
+        let op = Op::Recv { fd: Fd::new(ours.into()), buf };
+        let (key, _) = engine.flights.insert(Token(1), op, Place::Kernel);
         engine.complete(late(key, Tag::Op, -libc::EAGAIN), &mut done);
         engine.turn(Wait::Poll, &mut done).unwrap();
         assert_eq!((done.len(), engine.in_flight(), engine.oddities().restarts), (0, 1, 1), "it waits");
@@ -582,8 +582,8 @@ mod tests {
     fn a_late_connection_is_closed() {
         let Ok(mut engine) = Uring::open(&Config::default()) else { return };
         let (mut done, (read_end, write_end)) = (Vec::new(), pipe().unwrap());
-        let held = encode::Held::Accept { fd: Fd::new(read_end.try_clone().unwrap()) };
-        let (key, _) = engine.flights.insert(Token(1), held, Place::Kernel);
+        let op = Op::Accept { fd: Fd::new(read_end.try_clone().unwrap()) };
+        let (key, _) = engine.flights.insert(Token(1), op, Place::Kernel);
         engine.complete(late(key, Tag::OpFd, -libc::ECONNABORTED), &mut done);
         let number = std::os::fd::IntoRawFd::into_raw_fd(write_end);
         engine.complete(late(key, Tag::OpFd, number), &mut done);

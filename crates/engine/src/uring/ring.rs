@@ -5,7 +5,7 @@
 //!   lend ──► buffer list (tail published) ──► kernel picks one when data is there
 //! ```
 //!
-//! The only file of the engine with unsafe code. Its safety rests on one promise, kept by `mod.rs`: whatever
+//! The only file of this engine with unsafe code. Its safety rests on one promise, kept by `mod.rs`: whatever
 //! an entry points to lies in a `Flight` of the in-flight table and stays there until that flight's last
 //! completion has been seen; whatever the buffer list points to lies in the `Lender` until the kernel has
 //! handed it back; and `Drop` of the engine waits for all of that before memory goes, or leaks it.

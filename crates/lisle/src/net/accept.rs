@@ -1,7 +1,7 @@
 //! What the errors of `accept` mean for whoever accepts for a living.
 //!
-//! Linux reports through `accept` also what went wrong with one connection before it was taken, and a process out of
-//! descriptors hears of it here first. Neither is a reason to stop serving.
+//! Linux reports through `accept` also what went wrong with one connection before it was taken, and a
+//! process out of descriptors hears of it here first. Neither is a reason to stop serving.
 
 use lisle_core::Error;
 use rustix::io::Errno;

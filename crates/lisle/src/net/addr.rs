@@ -3,7 +3,8 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// What [`super::TcpListener::bind`] and [`super::TcpStream::connect`] take: anything that is an address already, or spells one.
+/// What [`super::TcpListener::bind`] and [`super::TcpStream::connect`] take: anything that is an address
+/// already, or spells one.
 pub trait ToAddr {
     /// The address.
     ///

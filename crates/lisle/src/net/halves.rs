@@ -1,7 +1,7 @@
 //! The two directions of a stream as values of their own, for tasks that read and write at the same time.
 //!
-//! Both are counted handles of one connection, which closes with the last handle. They exist for ownership, not for
-//! locking: a stream itself may be cloned, read and written at once just as well.
+//! Both are counted handles of one connection, which closes with the last handle. They exist for ownership,
+//! not for locking: a stream itself may be cloned, read and written at once just as well.
 
 use super::stream::Stream;
 use lisle_core::Promise;
@@ -12,8 +12,8 @@ use std::net::Shutdown;
 #[derive(Debug)]
 pub struct ReadHalf<S: Stream>(pub(super) S);
 
-/// The writing side of a stream. Dropping it ends the direction (`shutdown(Write)`), after the writes called before, so
-/// that the peer sees the end of the stream while this side still reads.
+/// The writing side of a stream. Dropping it ends the direction (`shutdown(Write)`), after the writes
+/// called before, so that the peer sees the end of the stream while this side still reads.
 #[derive(Debug)]
 pub struct WriteHalf<S: Stream>(pub(super) S);
 
@@ -59,7 +59,8 @@ impl<S: Stream> WriteHalf<S> {
 
 impl<S: Stream> Drop for WriteHalf<S> {
     fn drop(&mut self) {
-        // The last handle closes both directions anyway, unless writes are under way: those end first either way.
+        // The last handle closes both directions anyway, unless writes are under way: those end first
+        // either way.
         if !self.0.is_last_handle() {
             // A connection that is broken has ended too.
             self.0.shutdown(Shutdown::Write).detach_with(|_| {});

@@ -1,8 +1,8 @@
 //! Stream sockets: TCP and Unix, listeners and connections, with promise operations.
 //!
-//! Operations own their buffers while the kernel has them: a [`crate::Buf`] moves in and comes back with the promise.
-//! Handles are cheap to clone; several operations may be in flight on one socket, one of them a write at a time, in
-//! order. A connection closes with its last handle and its last operation.
+//! Operations own their buffers while the kernel has them: a [`crate::Buf`] moves in and comes back with
+//! the promise. Handles are cheap to clone; several operations may be in flight on one socket, one of them
+//! a write at a time, in order. A connection closes with its last handle and its last operation.
 
 mod accept;
 mod addr;

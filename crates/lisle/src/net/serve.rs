@@ -1,4 +1,5 @@
-//! Serving: take connections, run a handler for each as a task, survive all that goes wrong, stop in good order.
+//! Serving: take connections, run a handler for each as a task, survive all that goes wrong, stop in good
+//! order.
 //!
 //! ```text
 //!   Accepting ──stop promise, broken listener──► Draining ──all ended──► done
@@ -7,15 +8,15 @@
 //!      └─ limit reached / out of descriptors ┘
 //! ```
 //!
-//! One task holds all of this. The kernel accepts by itself (a multishot operation); at the limit it is told to stop,
-//! and what it took before waits in the queue. A connection is a task of its own: its error or panic goes to
-//! [`lisle_core::hook`] and reaches neither the server nor its neighbours.
-//! Not here: what errors of `accept` mean (`accept.rs`).
+//! One task holds all of this. The kernel accepts by itself (a multishot operation); at the limit it is
+//! told to stop, and what it took before waits in the queue. A connection is a task of its own: its error
+//! or panic goes to [`lisle_core::hook`] and reaches neither the server nor its neighbours. Not here: what
+//! errors of `accept` mean (`accept.rs`).
 
 use super::accept::Trouble;
 use super::socket::Handle;
 use crate::runtime::io::Kind;
-use crate::runtime::multi::{Stream, start_multi};
+use crate::runtime::multi::{Multishot, start_multi};
 use crate::runtime::shape::Accepted;
 use crate::time::sleep;
 use lisle_core::{Error, IntoPromise, Promise, Result, rejected, spawn, try_spawn};
@@ -38,7 +39,8 @@ pub const DRAIN_MAX: Duration = Duration::from_secs(30);
 const BACKOFF_MIN: Duration = Duration::from_millis(1);
 /// The longest such pause.
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
-/// How many connections in a row may fail before they are taken for exhaustion: no error may become a busy loop.
+/// How many connections in a row may fail before they are taken for exhaustion: no error may become a busy
+/// loop.
 const FAILURES_MAX: u32 = 16;
 
 /// What a connection's handler may end with: nothing, or a result whose error goes to [`lisle_core::hook`].
@@ -64,8 +66,9 @@ impl<T: 'static, E: Into<Error> + 'static> Handled for Result<T, E> {
 
 /// A server about to start: `.await` it, or turn it into a promise with [`IntoPromise`].
 ///
-/// The promise is fulfilled after a graceful stop, when all connections have ended; it is rejected when the listener
-/// breaks. Cancelling it stops accepting, cancels the connections and is over when these have ended.
+/// The promise is fulfilled after a graceful stop, when all connections have ended; it is rejected when the
+/// listener breaks. Cancelling it stops accepting, cancels the connections and is over when these have
+/// ended.
 ///
 /// ```
 /// use lisle::net::{TcpListener, TcpStream};
@@ -73,8 +76,8 @@ impl<T: 'static, E: Into<Error> + 'static> Handled for Result<T, E> {
 ///     let listener = TcpListener::bind("127.0.0.1:0")?;
 ///     let addr = listener.local_addr()?;
 ///     let (stop, stopper) = lisle::pair::<()>();
-///     let server = listener.serve(|stream| async move { stream.write_all("hello").await }).limit(100).graceful(stop);
-///     let server = lisle::IntoPromise::into_promise(server);
+///     let server = listener.serve(|stream| async move { stream.write_all("hello").await });
+///     let server = lisle::IntoPromise::into_promise(server.limit(100).graceful(stop));
 ///     let client = TcpStream::connect(addr).await?;
 ///     assert_eq!(&*client.read(lisle::Buf::with_capacity(9)).await?, b"hello");
 ///     stopper.resolve(());
@@ -205,7 +208,7 @@ struct Server<C> {
     endings: Rc<RefCell<Endings>>,
     /// Before `accepts`, since it refers to it.
     next: Option<Promise<OwnedFd>>,
-    accepts: Option<Stream<Accepted<OwnedFd>>>,
+    accepts: Option<Multishot<Accepted<OwnedFd>>>,
     accepts_stopped: bool,
     backoff: Option<Promise<()>>,
     backoff_next: Duration,

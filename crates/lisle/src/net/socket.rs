@@ -5,21 +5,24 @@
 //! ```
 //!
 //! Three things live here because they must outlive any one promise:
-//! - *leftovers*: bytes or connections that arrived for an operation whose promise was dropped; the next reader or
-//!   acceptor gets them first. An operation whose promise was dropped while it flew is an *orphan*: the next reader
-//!   *claims* it, so the order of bytes is kept, and the claim keeps that reader's buffer until the outcome is there.
+//! - *leftovers*: bytes or connections that arrived for an operation whose promise was dropped; the next
+//!   reader or acceptor gets them first. An operation whose promise was dropped while it flew is an
+//!   *orphan*: the next reader *claims* it, so the order of bytes is kept, and the claim keeps that
+//!   reader's buffer until the outcome is there.
 //! - *the write queue*: one write at a time, in order, so that long sends do not interleave on any engine.
-//! - *closing*: when the last handle is dropped, orphans are cancelled (nobody could claim them). An operation whose
-//!   promise lives goes on, and writes are let finish; the descriptor closes with the last operation.
+//! - *closing*: when the last handle is dropped, orphans are cancelled (nobody could claim them). An
+//!   operation whose promise lives goes on, and writes are let finish; the descriptor closes with the last
+//!   operation.
 
 use crate::runtime::io::{self, Kind};
 use crate::runtime::shape::{Accepted, FromConnection, Received, SentAll, Shape, Unit};
-use lisle_core::{Error, Promise, Resolver, cancelable, pair, ready, rejected};
+use lisle_core::{Error, Promise, Resolver, cancelable, pair, rejected};
 use lisle_engine::{Buf, Fd, Op, Outcome};
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::Read;
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
@@ -30,8 +33,18 @@ pub(crate) use rustix::net::Shutdown;
 pub(crate) struct Socket {
     fd: Fd,
     handles: Cell<u32>,
-    writing: Cell<bool>,
+    writing: Cell<Writing>,
     leftovers: RefCell<Option<Box<Leftovers>>>,
+}
+
+/// Whether a new write may start, or has to queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writing {
+    Idle,
+    /// A write is in flight.
+    Flying,
+    /// The queue is being worked off: what a callback writes meanwhile was called later than the rest of it.
+    HandingOn,
 }
 
 /// Rarely needed, so boxed: an idle connection should be small.
@@ -43,7 +56,9 @@ struct Leftovers {
     orphans: VecDeque<u64>,
     /// Orphans that have a new owner: where a reader wants the bytes.
     claims: Vec<(u64, Option<Buf>)>,
-    writes: VecDeque<Queued>,
+    /// The turns of queued writes and shutdowns. A turn comes as a promise, so that a cancellation finds
+    /// first the turn, and later the operation.
+    writes: VecDeque<Resolver<()>>,
 }
 
 impl Leftovers {
@@ -67,12 +82,6 @@ pub(crate) enum Fitted {
     Again(Op),
 }
 
-#[derive(Debug)]
-enum Queued {
-    Write(Buf, Resolver<Buf>),
-    Shutdown(Shutdown, Resolver<()>),
-}
-
 /// A counted handle. The last one closes.
 #[derive(Debug)]
 pub(crate) struct Handle(Rc<Socket>);
@@ -82,7 +91,7 @@ impl Handle {
         Handle(Rc::new(Socket {
             fd: Fd::new(fd),
             handles: Cell::new(1),
-            writing: Cell::new(false),
+            writing: Cell::new(Writing::Idle),
             leftovers: RefCell::new(None),
         }))
     }
@@ -126,7 +135,7 @@ impl Socket {
     /// An operation of this socket is in flight.
     pub(crate) fn started(&self, kind: Kind) {
         if kind == Kind::Write {
-            self.writing.set(true);
+            self.writing.set(Writing::Flying);
         }
     }
 
@@ -209,8 +218,8 @@ impl Socket {
         Some(promise)
     }
 
-    /// Turns the outcome of an operation that took over from another into what its owner asked for. Leftovers are
-    /// older than what the operation itself brings.
+    /// Turns the outcome of an operation that took over from another into what its owner asked for.
+    /// Leftovers are older than what the operation itself brings.
     pub(crate) fn fit(&self, kind: Kind, token: u64, outcome: Outcome, restart: bool) -> Fitted {
         self.leftovers(|left| {
             let place = left.claims.iter().position(|(claim, _)| *claim == token);
@@ -257,7 +266,8 @@ impl Socket {
     fn read_leftovers(self: &Rc<Self>, buf: Buf) -> Promise<Buf> {
         let has_bytes = self.leftovers.borrow().as_ref().is_some_and(|left| !left.bytes.is_empty());
         if has_bytes {
-            return ready(self.leftovers(|left| left.fill(buf)));
+            let buf = self.leftovers(|left| left.fill(buf));
+            return io::landed::<Received>(Outcome::Received { buf }, Kind::Read, self);
         }
         if let Some(error) = self.leftovers(|left| left.error.take()) {
             return rejected(Error::os(error.raw_os_error()));
@@ -280,53 +290,68 @@ impl Socket {
 
     /// Writes all of `buf`, after the writes queued before.
     pub(crate) fn write_all(self: &Rc<Self>, buf: Buf) -> Promise<Buf> {
-        if self.writing.get() {
-            let (promise, resolver) = cancelable();
-            self.leftovers(|left| left.writes.push_back(Queued::Write(buf, resolver)));
-            return promise;
+        if self.writing.get() == Writing::Idle {
+            return self.start_write(buf);
         }
-        self.start_write(buf)
+        let socket = self.clone();
+        self.queue(cancelable()).bind(move |()| socket.start_write(buf))
+    }
+
+    /// Queues a turn behind the write in flight.
+    fn queue(&self, (turn, resolver): (Promise<()>, Resolver<()>)) -> Promise<()> {
+        self.leftovers(|left| left.writes.push_back(resolver));
+        turn
     }
 
     fn start_write(self: &Rc<Self>, buf: Buf) -> Promise<Buf> {
         io::start::<SentAll>(Op::SendAll { fd: self.fd.clone(), buf }, Kind::Write, self)
     }
 
-    /// The write in flight has ended, its waiter was not told yet. Whether others are queued: then these come first,
-    /// and [`Socket::write_ended`] starts the next of them. Else the waiter may start its next write directly.
+    /// The write in flight has ended, its waiter was not told yet. Whether others are queued: then these
+    /// come first, and [`Socket::write_ended`] starts the next of them. Else the waiter may start its next
+    /// write directly.
     pub(crate) fn write_landed(&self) -> bool {
         let queued = self.leftovers.borrow().as_ref().is_some_and(|left| !left.writes.is_empty());
-        self.writing.set(queued);
+        self.writing.set(if queued { Writing::HandingOn } else { Writing::Idle });
         queued
     }
 
-    /// The write in flight has ended and its waiter was told: starts the next.
+    /// The write in flight has ended and its waiter was told: starts the next, and those behind it, until one
+    /// stays in flight.
     pub(crate) fn write_ended(self: &Rc<Self>) {
-        self.writing.set(false);
-        while !self.writing.get() {
-            let next = self.leftovers.borrow_mut().as_mut().and_then(|left| left.writes.pop_front());
-            match next {
-                None => return,
-                // Cancelled while it was queued: nothing of it was written.
-                Some(Queued::Write(_, resolver)) if !resolver.is_pending() => {}
-                Some(Queued::Write(buf, resolver)) => forward(self.start_write(buf), resolver),
-                Some(Queued::Shutdown(how, resolver)) => forward(self.start_shutdown(how), resolver),
+        while self.writing.get() == Writing::HandingOn {
+            match self.leftovers(|left| left.writes.pop_front()) {
+                // If it was cancelled while it was queued, nobody hears of it, and nothing of it is written.
+                Some(turn) => turn.resolve_now(()),
+                None => self.writing.set(Writing::Idle),
             }
         }
     }
 
+    /// The engine is gone, and with it all that was in flight. Gives out the queue, to be dropped: its turn
+    /// will not come.
+    pub(crate) fn abandon(&self) -> impl Sized + use<> {
+        self.writing.set(Writing::Idle);
+        self.leftovers.borrow_mut().as_mut().map(|left| {
+            left.orphans.clear();
+            left.claims.clear();
+            mem::take(&mut left.writes)
+        })
+    }
+
     /// Shuts down one or both directions, after the writes queued before.
     pub(crate) fn shutdown(self: &Rc<Self>, how: Shutdown) -> Promise<()> {
-        if self.writing.get() && how != Shutdown::Read {
-            let (promise, resolver) = pair();
-            self.leftovers(|left| left.writes.push_back(Queued::Shutdown(how, resolver)));
-            return promise;
+        if self.writing.get() == Writing::Idle || how == Shutdown::Read {
+            return self.start_shutdown(how);
         }
-        self.start_shutdown(how)
+        let socket = self.clone();
+        self.queue(pair()).bind(move |()| socket.start_shutdown(how))
     }
 
     fn start_shutdown(self: &Rc<Self>, how: Shutdown) -> Promise<()> {
-        io::start::<Unit>(Op::Shutdown { fd: self.fd.clone(), how }, Kind::Other, self)
+        // The end of writing stands in the line of writes: no engine may let a later one overtake it.
+        let kind = if how == Shutdown::Read { Kind::Other } else { Kind::Write };
+        io::start::<Unit>(Op::Shutdown { fd: self.fd.clone(), how }, kind, self)
     }
 
     /// Connects a fresh socket.
@@ -347,7 +372,7 @@ impl Socket {
     /// Takes one connection.
     pub(crate) fn accept<S: FromConnection>(self: &Rc<Self>) -> Promise<S> {
         if let Some(fd) = self.kept_connection() {
-            return ready(S::from_connection(fd));
+            return io::landed::<Accepted<S>>(Outcome::Accepted(fd), Kind::Accept, self);
         }
         if let Some(claimed) = self.claim::<Accepted<S>>(&mut None) {
             return claimed;
@@ -358,24 +383,3 @@ impl Socket {
 
 /// What a read out of the pool asks for where the pool cannot serve it.
 const POOL_READ_CAPACITY: usize = 4096;
-
-fn forward<T: 'static>(promise: Promise<T>, resolver: Resolver<T>) {
-    match promise.try_take() {
-        Ok(result) => resolver.settle(result),
-        Err(pending) => {
-            // Shared by both callbacks, of which one runs.
-            let resolver = Rc::new(Cell::new(Some(resolver)));
-            let other = resolver.clone();
-            pending.on_any(
-                move |value| settle_once(&resolver, Ok(value)),
-                move |error| settle_once(&other, Err(error)),
-            );
-        }
-    }
-}
-
-fn settle_once<T: 'static>(resolver: &Cell<Option<Resolver<T>>>, result: lisle_core::Result<T>) {
-    if let Some(resolver) = resolver.take() {
-        resolver.settle(result);
-    }
-}

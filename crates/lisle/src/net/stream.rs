@@ -1,7 +1,7 @@
 //! What TCP and Unix streams have in common: reading, writing, shutting down.
 //!
-//! The methods are written once, in a macro, because both types must have them inherently (a trait would have to be
-//! imported) and document them alike. The trait [`Stream`] is for code that takes either.
+//! The methods are written once, in a macro, because both types must have them inherently (a trait would
+//! have to be imported) and document them alike. The trait [`Stream`] is for code that takes either.
 
 use lisle_core::Promise;
 use lisle_engine::Buf;
@@ -35,33 +35,36 @@ pub(super) fn direction(how: std::net::Shutdown) -> super::socket::Shutdown {
 macro_rules! stream_methods {
     ($type:ident) => {
         impl $type {
-            /// Reads what there is, up to the capacity of `buf`, which comes back with the bytes as its content; empty
-            /// at the end of the stream (or if it had no capacity).
+            /// Reads what there is, up to the capacity of `buf`, which comes back with the bytes as its
+            /// content; empty at the end of the stream (or if it had no capacity).
             ///
-            /// Cancelling loses nothing: bytes that arrive for a read that was given up go to the next read. A read in
-            /// progress keeps the connection open, as long as its promise lives. On an error the buffer is dropped.
-            /// Allocates nothing.
+            /// Cancelling loses nothing: bytes that arrive for a read that was given up go to the next
+            /// read. A read in progress keeps the connection open, as long as its promise lives. On an
+            /// error the buffer is dropped. Allocates nothing.
             pub fn read(&self, buf: impl Into<Buf>) -> Promise<Buf> {
                 self.handle.socket().read(buf.into())
             }
 
-            /// Reads what there is into a buffer of the engine's pool, which is taken only when data is there: an idle
-            /// connection holds no buffer. Dropping the buffer returns it; reads wait while all of them are held.
-            /// Otherwise like [`Self::read`].
+            /// Reads what there is into a buffer of the engine's pool, which is taken only when data is
+            /// there: an idle connection holds no buffer. Dropping the buffer returns it; reads wait while
+            /// all of them are held. Otherwise like [`Self::read`].
             pub fn read_pool(&self) -> Promise<Buf> {
                 self.handle.socket().read_pool()
             }
 
             /// Writes all of `buf` and gives it back. Writes of one socket happen in the order of the calls.
             ///
-            /// Cancelling stops after the bytes the kernel has taken; if it was still queued behind other writes,
-            /// nothing is written. Dropping the promise lets the write go on. Writing to a closed peer is an error
-            /// (`EPIPE`), never a signal.
+            /// Cancelling stops after the bytes the kernel has taken; if it was still queued behind other
+            /// writes, nothing is written. Dropping the promise lets the write go on. Writing to a closed
+            /// peer is an error (`EPIPE`), never a signal.
             pub fn write_all(&self, buf: impl Into<Buf>) -> Promise<Buf> {
                 self.handle.socket().write_all(buf.into())
             }
 
             /// Ends one or both directions, after the writes called before.
+            ///
+            /// Cannot be cancelled while it waits for those writes. Rejected with `ENOTCONN` if the connection
+            /// is broken.
             pub fn shutdown(&self, how: std::net::Shutdown) -> Promise<()> {
                 self.handle.socket().shutdown(crate::net::stream::direction(how))
             }

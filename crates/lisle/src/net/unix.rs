@@ -53,6 +53,10 @@ impl UnixStream {
     }
 
     /// Connects to the socket at `path`.
+    ///
+    /// Rejected when the path is too long for an address, when the process has no descriptor left, or with what
+    /// the system says (`ENOENT`, `ECONNREFUSED`, …). Waits while the listener's queue is full. Cancelling gives
+    /// up the attempt and closes the socket.
     pub fn connect(path: impl AsRef<Path>) -> Promise<UnixStream> {
         let (fd, addr) = match stream_socket(path.as_ref()) {
             Ok(opened) => opened,
@@ -87,7 +91,8 @@ impl UnixListener {
         UnixListener { handle: Handle::new(fd) }
     }
 
-    /// Takes one connection. Cancelling loses none: a connection that came meanwhile goes to the next `accept`.
+    /// Takes one connection. Cancelling loses none: a connection that came meanwhile goes to the next
+    /// `accept`.
     pub fn accept(&self) -> Promise<UnixStream> {
         self.handle.socket().accept()
     }

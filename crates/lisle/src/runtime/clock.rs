@@ -1,7 +1,7 @@
 //! The clock of a thread: ticks of one millisecond since the runtime began.
 //!
-//! Deadlines are rounded up and the present down, so no timer is ever early. Durations beyond the range of the clock
-//! saturate at a deadline that never comes.
+//! Deadlines are rounded up and the present down, so no timer is ever early. Durations beyond the range of
+//! the clock saturate at a deadline that never comes.
 
 use lisle_engine::Wait;
 use std::cell::Cell;

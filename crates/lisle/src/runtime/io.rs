@@ -7,23 +7,24 @@
 //!             promise dropped│      │reclaim (the next reader or acceptor)
 //!                            ▼      │
 //!                         Flying, released ──completion──► kept by the socket, free
-//!   start_multi(op) ────► Multi(queue, waiter?) … until its last completion, or its owner lets go (`multi.rs`)
+//!   start_multi(op) ────► Multi(queue, waiter?) … until its last completion (`multi.rs`)
 //! ```
 //!
-//! The promise is a leaf of `lisle_core`: a token of this table and a *shape* (`shape.rs`) that turns the outcome into
-//! its value. So an operation allocates nothing, in any style. Completions are collected by the engine's turn into a
-//! list; only when that is over and nothing is borrowed are waiters told ([`turn`]): no user code runs inside the
-//! engine or a submit.
+//! The promise is a leaf of `lisle_core`: a token of this table and a *shape* (`shape.rs`) that turns the
+//! outcome into its value. So an operation allocates nothing, in any style. Completions are collected by
+//! the engine's turn into a list; only when that is over and nothing is borrowed are waiters told
+//! ([`turn`]): no user code runs inside the engine or a submit.
 //!
-//! What nobody claims is not lost: bytes and connections of a released operation go back to their [`Socket`].
-//! The engine owns buffer and descriptor until the last completion, whatever happens to the promise or this table.
+//! What nobody claims is not lost: bytes and connections of a released operation go back to their
+//! [`Socket`]. The engine owns buffer and descriptor until the last completion, whatever happens to the
+//! promise or this table.
 
 use super::shape::{Shape, result_of, status_of};
 use crate::net::socket::{Fitted, Socket};
 use lisle_core::source::{CancelReply, Source, leaf};
 use lisle_core::{Error, Promise, Result, Status, Waiter, rejected, settled};
 use lisle_engine::{Completion, Counters, Engine, EngineKind, Op, Outcome, Submitted, Token, Wait};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
@@ -83,10 +84,15 @@ pub(super) struct Io {
     slots: Vec<Slot>,
     free: Vec<u32>,
     done: Vec<Completion>,
+    /// Of slots that were never used.
+    first_generation: u32,
 }
 
 thread_local! {
     static IO: RefCell<Option<Io>> = const { RefCell::new(None) };
+    /// Beyond all generations of the runtimes that this thread has had: promises outlive their runtime, and
+    /// their tokens must not name the operations of the next one.
+    static FIRST_GENERATION: Cell<u32> = const { Cell::new(0) };
 }
 
 impl Io {
@@ -94,8 +100,8 @@ impl Io {
     pub(super) fn next_token(&mut self) -> Token {
         if self.free.is_empty() {
             let index = u32::try_from(self.slots.len()).expect("over 4 billion operations in flight");
-            let state = OpState::Free;
-            self.slots.push(Slot { generation: 0, kind: Kind::Other, flags: 0, socket: None, state });
+            let (generation, state) = (self.first_generation, OpState::Free);
+            self.slots.push(Slot { generation, kind: Kind::Other, flags: 0, socket: None, state });
             self.free.push(index);
         }
         let index = *self.free.last().expect("one was added");
@@ -136,17 +142,22 @@ pub(crate) fn install(engine: Box<dyn Engine>) -> bool {
     IO.with_borrow_mut(|io| {
         let vacant = io.is_none();
         if vacant {
-            *io = Some(Io { engine, slots: Vec::new(), free: Vec::new(), done: Vec::new() });
+            let (slots, free, done) = (Vec::new(), Vec::new(), Vec::new());
+            *io = Some(Io { engine, slots, free, done, first_generation: FIRST_GENERATION.get() });
         }
         vacant
     })
 }
 
-/// Takes the engine away: who still waits is told `Abandoned`; then the engine drains and everything is freed.
+/// Takes the engine away: who still waits is told `Abandoned`; then the engine drains and everything is
+/// freed.
 pub(crate) fn uninstall() {
     let Some(io) = IO.with_borrow_mut(Option::take) else { return };
-    let Io { engine, slots, .. } = io;
+    let Io { engine, slots, first_generation, .. } = io;
+    let last_generation = slots.iter().map(|slot| slot.generation).fold(first_generation, u32::max);
+    FIRST_GENERATION.set(last_generation.wrapping_add(1));
     for slot in slots {
+        drop(slot.socket.map(|socket| socket.abandon()));
         match slot.state {
             OpState::Flying(Some(waiter)) => waiter.wake(),
             OpState::Multi(Multi { waiter: Some(waiter), .. }) => waiter.wake(),
@@ -208,7 +219,8 @@ fn deliver(completion: Completion) {
     }
 }
 
-/// `wrote` is for a socket with queued writes, `spent` for one whose descriptor may close before the outcome is taken.
+/// `wrote` is for a socket with queued writes, `spent` for one whose descriptor may close before the
+/// outcome is taken.
 fn land(
     io: &mut Io,
     completion: Completion,
@@ -315,8 +327,25 @@ pub(crate) fn start<S: Shape>(op: Op, kind: Kind, socket: &Rc<Socket>) -> Promis
             socket.started(kind);
             promise_of::<S>(token)
         }
-        Some(Err(outcome)) => settled(result_of::<S>(outcome)),
+        Some(Err(outcome)) => landed::<S>(outcome, kind, socket),
         None => rejected(no_runtime()),
+    }
+}
+
+/// The promise of an outcome that is there at once. What must not be lost lies in the table until somebody
+/// takes it: a promise that is dropped with bytes or a connection inside could not give them back.
+pub(crate) fn landed<S: Shape>(outcome: Outcome, kind: Kind, socket: &Rc<Socket>) -> Promise<S::Value> {
+    let mut outcome = Some(outcome);
+    let token = with(|io| {
+        let outcome = outcome.take_if(|_| matches!(kind, Kind::Read | Kind::Accept))?;
+        let token = io.next_token();
+        io.occupy(kind, Some(socket.clone()), OpState::Landed(outcome));
+        Some(token)
+    });
+    match (token.flatten(), outcome) {
+        (Some(Token(token)), _) => promise_of::<S>(token),
+        (None, Some(outcome)) => settled(result_of::<S>(outcome)),
+        (None, None) => rejected(no_runtime()),
     }
 }
 
@@ -331,8 +360,8 @@ pub(crate) fn reclaim<S: Shape>(token: u64) -> Option<Promise<S::Value>> {
     Some(promise_of::<S>(token))
 }
 
-/// A result has come for somebody who had gone, while another waits for its like on the same socket. That one's
-/// operation is ended, not for its owner but for the table: the socket then fits the result to it.
+/// A result has come for somebody who had gone, while another waits for its like on the same socket. That
+/// one's operation is ended, not for its owner but for the table: the socket then fits the result to it.
 #[cold]
 pub(crate) fn nudge(socket: &Rc<Socket>, kind: Kind) {
     let waits = |slot: &Slot| {

@@ -5,14 +5,15 @@
 //!          one generation               sleeps only if nothing is ready            one generation
 //! ```
 //!
-//! A lap with nothing to submit and nothing pending makes no system call on io_uring; the clock is read only while
-//! there are timers. Before it sleeps, the lap parks its mailbox; whoever posts from another thread then wakes the
-//! engine, once. When the promise that `run` waits for is settled, by a task, a timer or a completion, the lap ends there;
-//! one last turn, which does not sleep, hands to the kernel what was started last.
-//! Dropping the runtime drops all tasks, tells everybody who waits `Abandoned`, and drains the engine before memory is
-//! freed.
+//! A lap with nothing to submit and nothing pending makes no system call on io_uring; the clock is read
+//! only while there are timers. Before it sleeps, the lap parks its mailbox; whoever posts from another
+//! thread then wakes the engine, once. When the promise that `run` waits for is settled, by a task, a timer
+//! or a completion, the lap ends there; one last turn, which does not sleep, hands to the kernel what was
+//! started last. Dropping the runtime drops all tasks, tells everybody who waits `Abandoned`, and drains
+//! the engine before memory is freed.
 //!
-//! Not here: the table of operations (`io.rs`, `multi.rs`, `shape.rs`), time (`clock.rs`), limits (`config.rs`).
+//! Not here: the table of operations (`io.rs`, `multi.rs`, `shape.rs`), time (`clock.rs`), the choice of an
+//! engine (`config.rs`).
 
 mod clock;
 mod config;
@@ -38,7 +39,9 @@ use std::sync::Arc;
 ///
 /// ```
 /// let runtime = lisle::Runtime::new()?;
-/// let answer = runtime.run(async { lisle::time::sleep(std::time::Duration::from_millis(1)).await.map(|()| 42) });
+/// let answer = runtime.run(async {
+///     lisle::time::sleep(std::time::Duration::from_millis(1)).await.map(|()| 42)
+/// });
 /// assert_eq!(answer.unwrap(), 42);
 /// # Ok::<(), lisle::StartError>(())
 /// ```
@@ -63,7 +66,8 @@ impl fmt::Display for StartError {
         match self {
             StartError::Engine(error) => error.fmt(f),
             StartError::AlreadyRunning => f.write_str(
-                "this thread has a runtime already: await the promise here, or start the other runtime on its own thread",
+                "this thread has a runtime already: await the promise here, or start the other runtime on a \
+                 thread of its own",
             ),
         }
     }
@@ -78,7 +82,7 @@ impl From<EngineError> for StartError {
 }
 
 impl Runtime {
-    /// A runtime with default limits on the engine that `LISLE_ENGINE` names, or the best that works.
+    /// A runtime on the engine that `LISLE_ENGINE` names, or the best that works.
     ///
     /// # Errors
     /// When no engine can be opened, with cause and cure, or when the thread has a runtime already.
@@ -86,12 +90,13 @@ impl Runtime {
         Builder::new().build()
     }
 
-    /// Chooses engine and limits first.
+    /// Chooses the engine first.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
-    /// Runs a future as the main task, until it ends; other tasks stay suspended afterwards, and go on in a further `run`.
+    /// Runs a future as the main task, until it ends; other tasks stay suspended afterwards, and go on in a
+    /// further `run`.
     ///
     /// # Panics
     /// If the future panics, if the engine itself breaks, or inside another `run` of this thread.
@@ -152,8 +157,13 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
+        // At the thread's end the state may have gone before its runtime, and with it all there was to do.
+        if STATE.try_with(|_| ()).is_err() {
+            return;
+        }
         mailbox::own().set_notify(None);
-        // Tasks first: they hold promises and sockets. What their destructors start is refused once the engine is gone.
+        // Tasks first: they hold promises and sockets. What their destructors start is refused once the
+        // engine is gone.
         sched::reset();
         io::uninstall();
         sched::reset();
@@ -172,12 +182,29 @@ fn start(engine: Box<dyn lisle_engine::Engine>, reason: Option<String>) -> Resul
     if !io::install(engine) {
         return Err(StartError::AlreadyRunning);
     }
+    STATE.with(|_| ());
     mailbox::own().set_notify(Some(Arc::new(move || waker.wake())));
     Ok(Runtime { reason, thread: PhantomData })
 }
 
 thread_local! {
     static RUNNING: Cell<bool> = const { Cell::new(false) };
+    static STATE: State = State::begin();
+}
+
+/// Goes at the thread's end, before the tables of which the state consists: those made last go first.
+struct State;
+
+impl State {
+    fn begin() -> State {
+        // What is in them does not matter: asking makes them.
+        let _ = (tasks::task_count(), pause::paused_count(), sleep::sleep_count(), mailbox::own());
+        State
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {}
 }
 
 /// Marks a thread that is inside `run`.
@@ -234,7 +261,8 @@ fn how_long() -> Wait {
 /// ```
 ///
 /// # Panics
-/// If no runtime can be started (see [`StartError`]; [`Runtime::new`] returns it instead), or if the future panics.
+/// If no runtime can be started (see [`StartError`]; [`Runtime::new`] returns it instead), or if the future
+/// panics.
 pub fn run<F: Future<Output: 'static> + 'static>(main: F) -> F::Output {
     match Runtime::new() {
         Ok(runtime) => runtime.run(main),

@@ -1,8 +1,8 @@
 //! Multishot operations: one submission, many results, and an owner who takes them one by one.
 //!
 //! ```text
-//!   start_multi ──► queue ◄── results          stop: the engine is asked to end it; what came before is still ours
-//!                     └──next──► promise       drop: as stop, but results not taken go to the socket
+//!   start_multi ──► queue ◄── results      stop: the engine is asked to end it; what came before stays
+//!                     └──next──► promise   drop: as stop, but results not taken go to the socket
 //! ```
 //!
 //! The slots are those of `io.rs`; this file is the owner's side of them.
@@ -19,13 +19,13 @@ use std::rc::Rc;
 
 /// A multishot operation and its owner. Dropping it cancels; results that come later go to the socket.
 #[derive(Debug)]
-pub(crate) struct Stream<S: Shape> {
+pub(crate) struct Multishot<S: Shape> {
     token: u64,
     shape: PhantomData<fn() -> S>,
 }
 
 /// Starts a multishot operation of a socket.
-pub(crate) fn start_multi<S: Shape>(op: Op, kind: Kind, socket: &Rc<Socket>) -> Result<Stream<S>> {
+pub(crate) fn start_multi<S: Shape>(op: Op, kind: Kind, socket: &Rc<Socket>) -> Result<Multishot<S>> {
     let token = with(|io| {
         let token = io.next_token();
         let mut multi = Multi::default();
@@ -37,17 +37,18 @@ pub(crate) fn start_multi<S: Shape>(op: Op, kind: Kind, socket: &Rc<Socket>) -> 
         token
     });
     let Token(token) = token.ok_or_else(no_runtime)?;
-    Ok(Stream { token, shape: PhantomData })
+    Ok(Multishot { token, shape: PhantomData })
 }
 
-impl<S: Shape> Stream<S> {
+impl<S: Shape> Multishot<S> {
     /// The next result. One at a time.
     pub(crate) fn next(&self) -> Promise<S::Value> {
         let source: &'static MultiOps<S> = const { &MultiOps(PhantomData) };
         leaf(source, self.token)
     }
 
-    /// Asks the engine to end the operation. Results that came before are still ours; the last one is `Canceled`.
+    /// Asks the engine to end the operation. Results that came before are still ours; the last one is
+    /// `Canceled`.
     pub(crate) fn stop(&self) {
         io::cancel(self.token);
     }
@@ -62,7 +63,7 @@ impl<S: Shape> Stream<S> {
     }
 }
 
-impl<S: Shape> Drop for Stream<S> {
+impl<S: Shape> Drop for Multishot<S> {
     fn drop(&mut self) {
         let freed = with(|io| {
             let slot = io.slot(self.token)?;
@@ -78,7 +79,7 @@ impl<S: Shape> Drop for Stream<S> {
         });
         let Some((kind, Some(socket), queue, waiter)) = freed.flatten() else { return };
         queue.into_iter().for_each(|outcome| socket.keep(kind, self.token, outcome));
-        // A promise of `next` that outlives its stream is told that nothing will come.
+        // A promise of `next` that outlives its operation is told that nothing will come.
         if let Some(waiter) = waiter {
             waiter.wake();
         }
@@ -88,7 +89,7 @@ impl<S: Shape> Drop for Stream<S> {
 /// The table, for the results of multishot operations.
 struct MultiOps<S>(PhantomData<fn() -> S>);
 
-/// The results of a stream that has an owner.
+/// The results of an operation that has an owner.
 fn multi_of(io: &mut Io, token: u64) -> Option<&mut Multi> {
     let slot = io.slot(token)?;
     match &mut slot.state {

@@ -1,7 +1,7 @@
 //! How the outcome of an operation becomes the value of a promise: one *shape* per kind of result.
 //!
-//! A shape is a type without values; the table of operations (`io.rs`) takes it as a parameter, so an operation needs no
-//! closure and no box to turn `Outcome` into `Promise<T>`.
+//! A shape is a type without values; the table of operations (`io.rs`) takes it as a parameter, so an
+//! operation needs no closure and no box to turn `Outcome` into `Promise<T>`.
 
 use lisle_core::{Error, Result, Status};
 use lisle_engine::{Buf, Outcome};
@@ -64,8 +64,8 @@ impl Shape for SentAll {
     }
 }
 
-/// [`Outcome::Accepted`], as whatever stream the listener makes of it. A shape and not a `map` on the promise: a `map`
-/// whose promise is dropped would still take the connection, and close it.
+/// [`Outcome::Accepted`], as whatever stream the listener makes of it. A shape and not a `map` on the
+/// promise: a `map` whose promise is dropped would still take the connection, and close it.
 pub(crate) struct Accepted<S>(PhantomData<fn() -> S>);
 
 /// What a connection becomes.

@@ -1,3 +1,5 @@
+//! One engine at a time.
+
 #[lisle::test(engine = "epoll", engine = "poll")]
 async fn twice() {}
 

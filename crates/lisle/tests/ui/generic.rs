@@ -1,3 +1,5 @@
+//! Nobody could say for which type.
+
 #[lisle::test]
 async fn for_any<T>() {}
 

@@ -1,2 +1,4 @@
+//! The attribute is for `async fn`.
+
 #[lisle::main]
 fn main() {}

@@ -1,3 +1,5 @@
+//! A program begins at `main`.
+
 #[lisle::main]
 async fn start() {}
 

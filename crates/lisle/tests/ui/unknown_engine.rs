@@ -1,2 +1,4 @@
+//! The engines there are, are listed.
+
 #[lisle::main(engine = "kqueue")]
 async fn main() {}
