@@ -405,3 +405,18 @@ fn no_signal_comes_of_writing_to_a_closed_peer() {
         Ok(())
     });
 }
+
+#[test]
+fn writes_to_a_peer_that_does_not_read_are_refused_in_the_end() {
+    const WRITES_MAX: usize = 1 << 16;
+    each(|| async {
+        let (a, _b) = UnixStream::pair()?;
+        let stuck = a.write_all(vec![0; 8 << 20]);
+        let queued: Vec<_> = (0..WRITES_MAX).map(|_| a.write_all("x")).collect();
+        let refused = a.write_all("one too many").await.unwrap_err();
+        assert!(refused.to_string().contains("65536 writes are queued"), "{refused}");
+        queued.iter().for_each(lisle::Promise::cancel);
+        stuck.cancel();
+        Ok(())
+    });
+}

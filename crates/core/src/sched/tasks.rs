@@ -11,7 +11,7 @@
 //! promise takes it: one allocation for a task, none for waiting.
 //!
 //! # Cancelling a task
-//! `cancel` sets a flag and queues the task; the next poll runs with [`canceling`] up, and every promise the
+//! `cancel` sets a flag and queues the task; the next poll runs with `canceling` up, and every promise the
 //! task was already waiting for is cancelled as it is polled. So `.await` gives `Err(Canceled)` and the task
 //! may clean up, also asynchronously: promises it begins to wait for meanwhile are not touched. If the poll
 //! meets no such promise, the task waits for a foreign future: it is dropped there. A task that was running

@@ -9,7 +9,8 @@
 //!   reader or acceptor gets them first. An operation whose promise was dropped while it flew is an
 //!   *orphan*: the next reader *claims* it, so the order of bytes is kept, and the claim keeps that
 //!   reader's buffer until the outcome is there.
-//! - *the write queue*: one write at a time, in order, so that long sends do not interleave on any engine.
+//! - *the write queue*: one write or shutdown at a time, in order, so that long sends do not interleave on
+//!   any engine. A turn in it is a promise, to which the operation is bound.
 //! - *closing*: when the last handle is dropped, orphans are cancelled (nobody could claim them). An
 //!   operation whose promise lives goes on, and writes are let finish; the descriptor closes with the last
 //!   operation.
@@ -122,6 +123,9 @@ impl Drop for Handle {
         }
     }
 }
+
+/// How many writes may be queued on one socket. A peer that does not read must not cost memory without end.
+pub(crate) const WRITES_MAX: usize = 1 << 16;
 
 impl Socket {
     pub(crate) fn fd(&self) -> &Fd {
@@ -292,6 +296,11 @@ impl Socket {
     pub(crate) fn write_all(self: &Rc<Self>, buf: Buf) -> Promise<Buf> {
         if self.writing.get() == Writing::Idle {
             return self.start_write(buf);
+        }
+        if self.leftovers(|left| left.writes.len() >= WRITES_MAX) {
+            return rejected(Error::message(format!(
+                "{WRITES_MAX} writes are queued on this socket already: the peer reads too slowly, await some"
+            )));
         }
         let socket = self.clone();
         self.queue(cancelable()).bind(move |()| socket.start_write(buf))

@@ -41,6 +41,9 @@ macro_rules! stream_methods {
             /// Cancelling loses nothing: bytes that arrive for a read that was given up go to the next
             /// read. A read in progress keeps the connection open, as long as its promise lives. On an
             /// error the buffer is dropped. Allocates nothing.
+            ///
+            /// Of several reads at once, the first called gets the first bytes; but the place of one that is
+            /// given up goes to the next `read` that is called, ahead of those that wait already.
             pub fn read(&self, buf: impl Into<Buf>) -> Promise<Buf> {
                 self.handle.socket().read(buf.into())
             }
@@ -56,7 +59,8 @@ macro_rules! stream_methods {
             ///
             /// Cancelling stops after the bytes the kernel has taken; if it was still queued behind other
             /// writes, nothing is written. Dropping the promise lets the write go on. Writing to a closed
-            /// peer is an error (`EPIPE`), never a signal.
+            /// peer is an error (`EPIPE`), never a signal. At most 65536 writes queue up on one socket; a
+            /// further one is rejected.
             pub fn write_all(&self, buf: impl Into<Buf>) -> Promise<Buf> {
                 self.handle.socket().write_all(buf.into())
             }

@@ -1,7 +1,7 @@
 //! Operations in flight: an [`Op`] goes in, a promise comes out. The table from token to waiter.
 //!
 //! ```text
-//!   start(op) ──submit──► Done ──► settled promise, nothing kept
+//!   start(op) ──submit──► Done ──► Landed, if it can be lost (bytes, connections); else settled, not kept
 //!        └──────────────► Flying(waiter?) ──completion──► Landed(outcome) ──take──► free
 //!                            │      ▲   └─ claimed: the socket fits the outcome to its new owner first
 //!             promise dropped│      │reclaim (the next reader or acceptor)
