@@ -184,14 +184,16 @@ pub(crate) fn in_flight() -> usize {
 
 /// One turn of the engine; then tells everybody whose operation is done.
 pub(crate) fn turn(wait: Wait) -> io::Result<()> {
-    let Some((result, mut done)) = with(|io| {
-        let mut done = mem::take(&mut io.done);
-        (io.engine.turn(wait, &mut done), done)
-    }) else {
-        return Ok(());
-    };
-    done.drain(..).for_each(deliver);
-    with(|io| io.done = done);
+    let turned = with(|io| {
+        let result = io.engine.turn(wait, &mut io.done);
+        // A lap in which nothing was done takes the short way: a chain of pauses is made of such laps.
+        (result, (!io.done.is_empty()).then(|| mem::take(&mut io.done)))
+    });
+    let Some((result, done)) = turned else { return Ok(()) };
+    if let Some(mut done) = done {
+        done.drain(..).for_each(deliver);
+        with(|io| io.done = done);
+    }
     result
 }
 

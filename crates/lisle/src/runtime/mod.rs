@@ -25,7 +25,7 @@ pub(crate) use clock::{deadline_at, deadline_in};
 pub use config::Builder;
 
 use lisle_core::sched::{self, mailbox, pause, sleep, tasks};
-use lisle_core::{Promise, Result};
+use lisle_core::{Error, Promise, Result};
 use lisle_engine::probe::EngineError;
 use lisle_engine::{Counters, EngineKind, Wait};
 use std::cell::Cell;
@@ -116,18 +116,13 @@ impl Runtime {
     /// If the engine itself breaks, or inside another `run` of this thread.
     pub fn run_promise<T: 'static>(&self, promise: Promise<T>) -> Result<T> {
         let _running = Running::enter();
-        let mut waiting = promise;
-        loop {
-            match waiting.try_take() {
-                Ok(result) => {
-                    // What was started last reaches the kernel on every engine, also if nobody waits for it.
-                    turn(Wait::Poll);
-                    return result;
-                }
-                Err(pending) => waiting = pending,
-            }
-            lap(|| waiting.is_pending());
+        // Looked at, not taken, while it is pending: taking moves it through memory, 14 ns in each lap.
+        if promise.is_pending() {
+            while lap(|| promise.is_pending()) {}
         }
+        // What was started last reaches the kernel on every engine, also if nobody waits for it.
+        turn(Wait::Poll);
+        promise.try_take().unwrap_or_else(|_| Err(Error::abandoned()))
     }
 
     /// Which engine runs.
@@ -223,14 +218,14 @@ impl Drop for Running {
     }
 }
 
-/// One lap, for somebody who waits as long as `is_waiting`. See the module page.
-fn lap(is_waiting: impl Fn() -> bool) {
+/// One lap, for somebody who waits as long as `is_waiting`; `false` if that ended. See the module page.
+fn lap(is_waiting: impl Fn() -> bool) -> bool {
     tasks::run_ready();
     if sleep::sleep_count() > 0 {
         sleep::advance(clock::now());
     }
     if !is_waiting() {
-        return;
+        return false;
     }
     let wait = how_long();
     let parked = wait != Wait::Poll && mailbox::own().park();
@@ -239,6 +234,7 @@ fn lap(is_waiting: impl Fn() -> bool) {
         mailbox::own().unpark();
     }
     pause::wake_paused();
+    true
 }
 
 fn turn(wait: Wait) {
