@@ -420,3 +420,15 @@ fn writes_to_a_peer_that_does_not_read_are_refused_in_the_end() {
         Ok(())
     });
 }
+
+#[test]
+fn select_says_what_it_cannot_do() {
+    let runtime = support::runtime(lisle::EngineKind::Select);
+    let refused = runtime.run(async {
+        let (a, _b) = UnixStream::pair()?;
+        let beyond = UnixStream::from_fd(rustix::io::fcntl_dupfd_cloexec(a.as_fd(), 1024)?);
+        beyond.read(Buf::with_capacity(1)).await
+    });
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("select engine") && refused.contains("LISLE_ENGINE"), "{refused}");
+}

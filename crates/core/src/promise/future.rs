@@ -18,37 +18,45 @@ use std::task::{Context, Poll};
 impl<T: 'static> Future for Promise<T> {
     type Output = Result<T>;
 
-    #[inline]
+    /// On a settled promise nothing but the move of the value is left of this, if it is inlined: 13 ns otherwise.
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
         let this = self.get_mut();
-        if let Some(result) = this.take_in_place() {
+        if matches!(this.repr, Repr::Value(_) | Repr::Failed(_)) {
+            return Poll::Ready(this.take_inline());
+        }
+        this.poll_pending(cx)
+    }
+}
+
+impl<T: 'static> Promise<T> {
+    fn poll_pending(&mut self, cx: &mut Context<'_>) -> Poll<Result<T>> {
+        if let Some(result) = self.take_in_place() {
             return Poll::Ready(result);
         }
         if sched::tasks::canceling() {
-            if !this.is_watched() {
+            if !self.is_watched() {
                 sched::tasks::cancel_postponed();
             } else {
-                this.deliver_cancel();
-                if let Some(result) = this.take_in_place() {
+                self.deliver_cancel();
+                if let Some(result) = self.take_in_place() {
                     return Poll::Ready(result);
                 }
             }
         }
         if let Some(id) = sched::waker::local_task(cx.waker()) {
-            drop(this.watch(Waiter(Told::Task(id))));
+            drop(self.watch(Waiter(Told::Task(id))));
             return Poll::Pending;
         }
         let waker = cx.waker().clone();
         // The clone of a foreign waker is foreign code: it may have settled this promise.
-        if let Some(result) = this.take_in_place() {
+        if let Some(result) = self.take_in_place() {
             return Poll::Ready(result);
         }
-        drop(this.watch(Waiter(Told::Waker(waker))));
+        drop(self.watch(Waiter(Told::Waker(waker))));
         Poll::Pending
     }
-}
 
-impl<T: 'static> Promise<T> {
     fn is_watched(&self) -> bool {
         match &self.repr {
             Repr::Cell(handle) => handle.watch != Watch::NOTHING,

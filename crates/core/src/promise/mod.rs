@@ -227,21 +227,29 @@ impl<T: 'static> Promise<T> {
     }
 
     /// The result, if the promise is settled; `self` is spent then.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_in_place(&mut self) -> Option<Result<T>> {
         let result = match &self.repr {
-            Repr::Cell(handle) => cell::take(&handle.cell)?,
-            Repr::Leaf(leaf) => leaf.take()?,
+            Repr::Cell(handle) => cell::take(&handle.cell),
+            Repr::Leaf(leaf) => leaf.take(),
             Repr::Value(_) | Repr::Failed(_) => return Some(self.take_inline()),
             Repr::Taken => spent(),
         };
+        if result.is_some() {
+            self.spend();
+        }
+        result
+    }
+
+    /// The result has been taken: a leaf's token is gone and must not be released.
+    fn spend(&mut self) {
         if let Repr::Leaf(leaf) = mem::replace(&mut self.repr, Repr::Taken) {
             leaf.forget();
         }
-        Some(result)
     }
 
-    fn take_inline(&mut self) -> Result<T> {
+    #[inline(always)]
+    pub(crate) fn take_inline(&mut self) -> Result<T> {
         match mem::replace(&mut self.repr, Repr::Taken) {
             Repr::Value(value) => Ok(value),
             Repr::Failed(error) => Err(error.read()),

@@ -108,19 +108,20 @@ impl<F: Future, S: Outcome<F::Output>> Body<F, S> {
     }
 
     /// Polls the future, which must not be done; a panic is an output.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<S::Value>> {
         let BodyProjection::Running { future } = self.project() else {
             unreachable!("a task that is done is not polled")
         };
-        match call(|| future.poll(cx).map(S::result)) {
-            Ok(polled) => polled,
+        match call(|| future.poll(cx)) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(S::result(output)),
             Err(panic) => Poll::Ready(Err(panic)),
         }
     }
 
     /// Drops the future and keeps the output. A panic in the future's destructor is reported, not passed on.
-    #[inline]
+    #[inline(always)]
     fn finish(mut self: Pin<&mut Self>, output: Result<S::Value>) {
         if needs_drop::<F>()
             && let Err(error) = call(|| self.set(Body::Done { output: None }))

@@ -480,7 +480,11 @@ impl<T: 'static> Source<T> for Tasks<T> {
         if let Some(mut body) = taken {
             body.as_mut().take_output(&mut output);
         }
-        Some(output.unwrap_or_else(|| Err(Error::abandoned())))
+        // Returned as it lies: taken apart and put together again it would go through memory once more.
+        if output.is_none() {
+            output = Some(Err(Error::abandoned()));
+        }
+        output
     }
 
     fn status(&self, token: u64) -> Status {

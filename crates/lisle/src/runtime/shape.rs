@@ -4,6 +4,7 @@
 //! operation needs no closure and no box to turn `Outcome` into `Promise<T>`.
 
 use lisle_core::{Error, Result, Status};
+use lisle_engine::readiness::BEYOND_SELECT;
 use lisle_engine::{Buf, Outcome};
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
@@ -93,6 +94,9 @@ impl<S: FromConnection> Shape for Accepted<S> {
 /// An outcome as the result of a promise.
 pub(crate) fn result_of<S: Shape>(outcome: Outcome) -> Result<S::Value> {
     match outcome {
+        Outcome::Failed { error: BEYOND_SELECT, .. } => Err(Error::message(
+            "the select engine cannot watch descriptors from 1024 on: choose another, say LISLE_ENGINE=epoll",
+        )),
         Outcome::Failed { error, .. } => Err(Error::os(error.raw_os_error())),
         // A write that was cancelled half-way counts as cancelled: the rest was not sent.
         other => S::value(other).ok_or_else(Error::canceled),
