@@ -21,12 +21,13 @@
 //!
 //! The files: `tasks.rs` slab, run queue and cancel; `body.rs` a task's allocation; `flag.rs` what a poll is
 //! for; `waker.rs` integer wakers (unsafe); `mailbox.rs` wakes from other threads; `pause.rs`, `sleep.rs`
-//! leaves.
+//! leaves, and `rejected.rs` what both remember.
 
 mod body;
 mod flag;
 pub mod mailbox;
 pub mod pause;
+mod rejected;
 pub mod sleep;
 pub mod tasks;
 pub(crate) mod waker;

@@ -9,12 +9,12 @@
 //! their capacity. Pauses made while a generation is woken belong to the next one, so each has the engine's
 //! turn before it.
 
+use super::rejected::Rejected;
 use crate::hook::{FailureKind, report};
 use crate::promise::{Status, call};
 use crate::source::{CancelReply, Source, leaf};
 use crate::{Error, Promise, Result, Waiter};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::mem;
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ struct Table {
     is_waking: bool,
     live: usize,
     /// Tokens rejected and not taken yet.
-    rejected: Option<HashMap<u64, Error>>,
+    rejected: Rejected,
 }
 
 thread_local! {
@@ -51,7 +51,7 @@ thread_local! {
             woken: 0,
             is_waking: false,
             live: 0,
-            rejected: None,
+            rejected: Rejected::new(),
         })
     };
 }
@@ -80,14 +80,6 @@ impl Table {
         };
         entry.filter(|entry| !matches!(entry, Entry::Gone))
     }
-
-    fn reject(&mut self, token: u64, error: Error) {
-        self.rejected.get_or_insert_with(HashMap::new).insert(token, error);
-    }
-
-    fn rejection(&mut self, token: u64) -> Option<Error> {
-        self.rejected.as_mut()?.remove(&token)
-    }
 }
 
 impl Source<()> for Pauses {
@@ -96,10 +88,7 @@ impl Source<()> for Pauses {
             if table.entry(token).is_some() {
                 return None;
             }
-            match &table.rejected {
-                None => Some(Ok(())),
-                Some(_) => Some(table.rejection(token).map_or(Ok(()), Err)),
-            }
+            Some(table.rejected.result(token))
         })
     }
 
@@ -108,8 +97,7 @@ impl Source<()> for Pauses {
             if table.entry(token).is_some() {
                 return Status::Pending;
             }
-            let rejected = table.rejected.as_ref().is_some_and(|rejected| rejected.contains_key(&token));
-            if rejected { Status::Rejected } else { Status::Fulfilled }
+            table.rejected.status(token)
         })
     }
 
@@ -131,7 +119,7 @@ impl Source<()> for Pauses {
             let Some(entry) = table.entry(token) else { return CancelReply::Later };
             let old = mem::replace(entry, Entry::Gone);
             table.live -= 1;
-            table.reject(token, Error::canceled());
+            table.rejected.put(token, Error::canceled());
             match old {
                 Entry::Watched(waiter) => CancelReply::Settled(Some(waiter)),
                 _ => CancelReply::Settled(None),
@@ -143,7 +131,7 @@ impl Source<()> for Pauses {
     fn release(&self, token: u64) {
         let old = TABLE.try_with(|table| {
             let table = &mut *table.borrow_mut();
-            table.rejection(token);
+            table.rejected.forget(token);
             table.entry(token).map(|entry| mem::replace(entry, Entry::Released))
         });
         drop(old);
@@ -245,7 +233,7 @@ pub(crate) fn abandon() -> usize {
         entries.extend((0..).zip(current).map(|(index, entry)| (token(table.generation, index), entry)));
         for (token, entry) in &entries {
             if matches!(entry, Entry::Watched(_) | Entry::Idle) {
-                table.reject(*token, Error::abandoned());
+                table.rejected.put(*token, Error::abandoned());
             }
         }
         table.generation = table.generation.wrapping_add(1);

@@ -4,17 +4,17 @@
 //! entry of the wheel, no allocation of its own; cancelling or dropping it takes it out of the wheel in O(1).
 //! Not here: clocks and durations (`lisle::time`).
 
+use super::rejected::Rejected;
 use crate::promise::Status;
 use crate::source::{CancelReply, Source, leaf};
 use crate::timers::{TimerKey, Timers};
 use crate::{Error, Promise, Result, Waiter};
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 struct Table {
     wheel: Timers<Entry>,
     /// Tokens rejected and not taken yet.
-    rejected: Option<HashMap<u64, Error>>,
+    rejected: Rejected,
     due: Vec<Entry>,
 }
 
@@ -25,7 +25,7 @@ struct Entry {
 
 thread_local! {
     static TABLE: RefCell<Table> =
-        const { RefCell::new(Table { wheel: Timers::new(), rejected: None, due: Vec::new() }) };
+        const { RefCell::new(Table { wheel: Timers::new(), rejected: Rejected::new(), due: Vec::new() }) };
 }
 
 struct Sleeps;
@@ -34,21 +34,13 @@ impl Table {
     fn entry(&mut self, token: u64) -> Option<&mut Entry> {
         self.wheel.get_mut(TimerKey::from_bits(token))
     }
-
-    fn reject(&mut self, token: u64, error: Error) {
-        self.rejected.get_or_insert_with(HashMap::new).insert(token, error);
-    }
-
-    fn rejection(&mut self, token: u64) -> Option<Error> {
-        self.rejected.as_mut()?.remove(&token)
-    }
 }
 
 impl Source<()> for Sleeps {
     fn take(&self, token: u64) -> Option<Result<()>> {
         TABLE.with_borrow_mut(|table| match table.entry(token) {
             Some(_) => None,
-            None => Some(table.rejection(token).map_or(Ok(()), Err)),
+            None => Some(table.rejected.result(token)),
         })
     }
 
@@ -57,8 +49,7 @@ impl Source<()> for Sleeps {
             if table.entry(token).is_some() {
                 return Status::Pending;
             }
-            let rejected = table.rejected.as_ref().is_some_and(|rejected| rejected.contains_key(&token));
-            if rejected { Status::Rejected } else { Status::Fulfilled }
+            table.rejected.status(token)
         })
     }
 
@@ -75,7 +66,7 @@ impl Source<()> for Sleeps {
     fn cancel(&self, token: u64) -> CancelReply {
         TABLE.with_borrow_mut(|table| match table.wheel.cancel(TimerKey::from_bits(token)) {
             Some(entry) => {
-                table.reject(token, Error::canceled());
+                table.rejected.put(token, Error::canceled());
                 CancelReply::Settled(entry.waiter)
             }
             None => CancelReply::Later,
@@ -85,7 +76,7 @@ impl Source<()> for Sleeps {
     fn release(&self, token: u64) {
         let old = TABLE.try_with(|table| {
             let table = &mut *table.borrow_mut();
-            table.rejection(token);
+            table.rejected.forget(token);
             table.wheel.cancel(TimerKey::from_bits(token))
         });
         drop(old);
@@ -137,7 +128,7 @@ pub(crate) fn abandon() -> usize {
         let mut due = Vec::new();
         table.wheel.drain(&mut due);
         for entry in &due {
-            table.reject(entry.token, Error::abandoned());
+            table.rejected.put(entry.token, Error::abandoned());
         }
         due
     });
