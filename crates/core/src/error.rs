@@ -149,14 +149,13 @@ impl fmt::Display for Error {
     }
 }
 
+/// Readable, since it is what a program prints whose `main` ends with an error.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Canceled => f.write_str("Canceled"),
             Kind::Abandoned => f.write_str("Abandoned"),
-            Kind::Os(code) => write!(f, "Os({code}, {})", io::Error::from_raw_os_error(*code)),
-            Kind::Panicked(text) => write!(f, "Panicked({text:?})"),
-            Kind::Other(error) => error.fmt(f),
+            Kind::Os(_) | Kind::Panicked(_) | Kind::Other(_) => fmt::Display::fmt(self, f),
         }
     }
 }
@@ -179,6 +178,22 @@ impl From<Error> for io::Error {
 }
 
 impl From<Error> for Box<dyn std::error::Error + Send + Sync> {
+    fn from(error: Error) -> Self {
+        Box::new(Wrapped(error))
+    }
+}
+
+impl From<Error> for Box<dyn std::error::Error> {
+    /// So that `?` works in a `main` that returns `Result<(), Box<dyn std::error::Error>>`.
+    ///
+    /// ```
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     lisle_core::ready(1).try_take().unwrap()?;
+    ///     let boxed = Box::<dyn std::error::Error>::from(lisle_core::Error::message("a sentence"));
+    ///     assert_eq!(boxed.to_string(), "a sentence");
+    ///     Ok(())
+    /// }
+    /// ```
     fn from(error: Error) -> Self {
         Box::new(Wrapped(error))
     }

@@ -149,6 +149,20 @@ impl From<PoolBuf> for Buf {
     }
 }
 
+impl From<String> for Buf {
+    /// Full: its bytes, not copied.
+    ///
+    /// ```
+    /// let text = format!("{} words", 2);
+    /// let bytes = text.as_ptr();
+    /// let buf = lisle_engine::Buf::from(text);
+    /// assert_eq!((&*buf, buf.as_ptr()), (&b"2 words"[..], bytes));
+    /// ```
+    fn from(text: String) -> Buf {
+        Buf::from(text.into_bytes())
+    }
+}
+
 impl From<&'static str> for Buf {
     fn from(text: &'static str) -> Buf {
         Buf::from(text.as_bytes())

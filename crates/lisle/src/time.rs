@@ -19,10 +19,10 @@
 
 use crate::runtime::{deadline_at, deadline_in};
 use lisle_core::sched::sleep as wheel;
-use lisle_core::{IntoPromise, Promise, Result, pause, ready, settled, try_spawn};
+use lisle_core::{Error, IntoPromise, Promise, Result, pause, ready, settled, try_spawn};
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -80,8 +80,8 @@ const SETTLE_LAPS_MAX: u32 = 8;
 ///
 /// Nothing is lost: a value that is there when the time is up wins, also one that the kernel had in hand
 /// when it was asked to stop. Work that cannot be cancelled goes on unattended. The timer goes as soon as
-/// the work is done, and on settled work no timer is set at all. A future is spawned first, so that its
-/// cancellation is that of a task:
+/// the work is done, and on settled work no timer is set at all. A future is to be spawned by the caller, so
+/// that its cancellation is that of a task; for one that borrows there is [`timeout_future`].
 ///
 /// ```
 /// use lisle::{time::timeout, try_spawn};
@@ -102,6 +102,49 @@ pub fn timeout<P: IntoPromise>(duration: Duration, work: P) -> Promise<P::Value>
             try_spawn(limit(timed, duration))
         }
     }
+}
+
+/// The output of `future`, or [`TimedOut`] if that takes longer than `duration`; the future is dropped then,
+/// where it stands.
+///
+/// Unlike [`timeout`] it takes any future, also one that borrows, and it is lazy as futures are. The price:
+/// there is no clean-up after the time is up. An operation that the future waited for goes on; what it
+/// brings goes to the next reader or acceptor.
+///
+/// ```
+/// use lisle::time::{sleep, timeout_future};
+/// # use std::time::Duration;
+/// # lisle::run(async {
+/// let mut log = vec![];
+/// let slow = async {
+///     log.push("begun");
+///     sleep(Duration::from_secs(60)).await
+/// };
+/// assert!(timeout_future(Duration::from_millis(1), slow).await.is_err());
+/// assert_eq!(log, ["begun"]);
+/// # })
+/// ```
+///
+/// # Errors
+/// [`TimedOut`].
+pub async fn timeout_future<F: Future>(duration: Duration, future: F) -> Result<F::Output> {
+    let mut future = pin!(future);
+    let mut timer = Some(sleep(duration));
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Ok(output));
+        }
+        let Some(Poll::Ready(fired)) = timer.as_mut().map(|timer| Pin::new(timer).poll(cx)) else {
+            return Poll::Pending;
+        };
+        timer = None;
+        match fired {
+            Ok(()) => Poll::Ready(Err(Error::new(TimedOut { after: duration }))),
+            // Cancelled together with what the future waits for: it may clean up, without a limit.
+            Err(_) => Poll::Pending,
+        }
+    })
+    .await
 }
 
 /// Work and its timer, whichever is first.

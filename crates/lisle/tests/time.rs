@@ -3,8 +3,9 @@
 
 mod support;
 
-use lisle::time::{Interval, MissedTicks, TimedOut, interval, sleep, sleep_until, timeout};
-use lisle::{Error, Promise, join, pair, ready, rejected, spawn, try_spawn};
+use lisle::net::UnixStream;
+use lisle::time::{Interval, MissedTicks, TimedOut, interval, sleep, sleep_until, timeout, timeout_future};
+use lisle::{Buf, Error, Promise, join, pair, pause, ready, rejected, spawn, try_spawn};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -251,6 +252,46 @@ fn skipping_keeps_the_rhythm() {
         let next = ticks.tick();
         next.await?;
         assert!(begin.elapsed() >= period * 3);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_future_that_borrows_has_a_limit_and_loses_no_byte() {
+    each(|| async {
+        let (a, b) = UnixStream::pair()?;
+        let mut seen = Vec::new();
+        let reading = async {
+            loop {
+                seen.extend_from_slice(&a.read(Buf::with_capacity(8)).await?);
+            }
+            #[expect(unreachable_code, reason = "it names the type of the block")]
+            Ok::<(), lisle::Error>(())
+        };
+        b.write_all("one").await?;
+        let late = timeout_future(Duration::from_millis(5), reading).await;
+        assert!(late.unwrap_err().downcast_ref::<TimedOut>().is_some());
+        assert_eq!(seen, b"one");
+        b.write_all("two").await?;
+        assert_eq!(&*a.read(Buf::with_capacity(8)).await?, b"two");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_limited_future_that_is_cancelled_cleans_up() {
+    each(|| async {
+        let task = try_spawn(async {
+            let limited = async {
+                let error = sleep(Duration::MAX).await.unwrap_err();
+                sleep(Duration::from_millis(1)).await?;
+                Ok::<bool, lisle::Error>(error.is_canceled())
+            };
+            timeout_future(Duration::from_secs(3600), limited).await?
+        });
+        pause().await?;
+        task.cancel();
+        assert!(task.await?);
         Ok(())
     });
 }

@@ -157,6 +157,12 @@ pub fn settled<T: 'static>(result: Result<T>) -> Promise<T> {
 }
 
 /// What a callback of [`Promise::bind`] may return: a promise of either kind, or a result.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a promise",
+    label = "neither a `Promise`, nor a `Shared` one, nor a `Result`",
+    note = "a future becomes one as a task: `spawn(future)`, or `try_spawn(future)` if it ends with a `Result`",
+    note = "a plain value becomes one by `ready(value)`; a callback that returns one belongs in `map`"
+)]
 pub trait IntoPromise {
     /// The type of the promised value.
     type Value: 'static;

@@ -50,7 +50,8 @@ fn with_link<T: 'static>(link: CancelLink<T>) -> (Promise<T>, Resolver<T>) {
 }
 
 impl<T: 'static> Resolver<T> {
-    /// Fulfils the promise.
+    /// Fulfils the promise. Its callbacks run before this returns, unless a resolution is in progress: then
+    /// when that has run its own. So hold no borrow that they may want.
     pub fn resolve(self, value: T) {
         self.settle(Ok(value));
     }

@@ -212,6 +212,11 @@ impl<T: 'static> Promise<T> {
     }
 
     /// Promises `f` of the value.
+    ///
+    /// ```
+    /// let doubled = lisle_core::ready(21).map(|n| n * 2);
+    /// assert_eq!(doubled.try_take().unwrap().unwrap(), 42);
+    /// ```
     #[inline(always)]
     pub fn map<U: 'static>(self, f: impl FnOnce(T) -> U + 'static) -> Promise<U> {
         match self.repr {
@@ -238,7 +243,14 @@ impl<T: 'static> Promise<T> {
         self.bind(f)
     }
 
-    /// Runs `handler` with the error and promises what it returns; a value passes through.
+    /// Runs `handler` with the error and promises what it returns; a value passes through. To tell of the error
+    /// and be done, see [`Promise::detach_with`].
+    ///
+    /// ```
+    /// use lisle_core::{ready, rejected, Error};
+    /// let healed = rejected(Error::message("lost")).catch(|error| ready(error.to_string()));
+    /// assert_eq!(healed.try_take().unwrap().unwrap(), "lost");
+    /// ```
     #[doc(alias = "or_else")]
     #[doc(alias = "recover")]
     #[inline]

@@ -71,13 +71,14 @@ impl<T: 'static, E: Into<Error> + 'static> Handled for Result<T, E> {
 /// ended.
 ///
 /// ```
+/// use lisle::IntoPromise;
 /// use lisle::net::{TcpListener, TcpStream};
 /// lisle::run(async {
 ///     let listener = TcpListener::bind("127.0.0.1:0")?;
 ///     let addr = listener.local_addr()?;
 ///     let (stop, stopper) = lisle::pair::<()>();
 ///     let server = listener.serve(|stream| async move { stream.write_all("hello").await });
-///     let server = lisle::IntoPromise::into_promise(server.limit(100).graceful(stop));
+///     let server = server.limit(100).graceful(stop).into_promise();
 ///     let client = TcpStream::connect(addr).await?;
 ///     assert_eq!(&*client.read(lisle::Buf::with_capacity(9)).await?, b"hello");
 ///     stopper.resolve(());
@@ -98,6 +99,11 @@ struct Settings {
 }
 
 impl Serve {
+    /// Begins, without waiting: the promise is of the end. `.await` does this as well.
+    pub fn start(self) -> Promise<()> {
+        self.into_promise()
+    }
+
     /// At most this many connections at the same time; the others wait in the kernel. At least one.
     pub fn limit(mut self, connections: usize) -> Serve {
         self.settings.limit = connections.max(1);

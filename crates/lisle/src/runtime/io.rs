@@ -309,7 +309,9 @@ fn fit(socket: &Rc<Socket>, token: u64, outcome: Outcome) {
 }
 
 pub(super) fn no_runtime() -> Error {
-    Error::message("no runtime on this thread: start the operation inside lisle::run")
+    Error::message(
+        "no runtime on this thread: start the operation inside lisle::run, or make a Runtime first",
+    )
 }
 
 /// Starts an operation of a socket.
