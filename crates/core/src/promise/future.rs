@@ -53,7 +53,7 @@ impl<T: 'static> Promise<T> {
         if let Some(result) = self.take_in_place() {
             return Poll::Ready(result);
         }
-        drop(self.watch(Waiter(Told::Waker(waker))));
+        drop(self.watch(Waiter::foreign(waker)));
         Poll::Pending
     }
 
