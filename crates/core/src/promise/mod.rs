@@ -74,7 +74,7 @@ pub(crate) enum Repr<T: 'static> {
 /// The error of a settled promise, which tells the hook if it is dropped before anybody took it.
 ///
 /// `Promise` itself has no destructor, so that its value can be moved out field by field: with one, the
-/// optimiser moves all its words through memory, and a bind on a settled promise costs 14 ns instead of 2.
+/// optimiser moves all its words through memory, and a bind on a settled promise costs 14 ns instead of 0.5.
 pub(crate) struct Unread(Option<Error>);
 
 impl Unread {
@@ -116,9 +116,7 @@ impl<T: 'static> Handle<T> {
     pub(crate) fn new(cell: Rc<PromiseCell<T>>) -> Handle<T> {
         Handle { cell, watch: Watch::NOTHING }
     }
-}
 
-impl<T: 'static> Handle<T> {
     /// Takes the registration of this handle back.
     #[inline]
     pub(crate) fn unwatch(&mut self) {
@@ -328,7 +326,7 @@ impl<T: 'static> Promise<T> {
             Repr::Failed(error) => PromiseCell::done(Err(error.read())),
             Repr::Taken => PromiseCell::done(Err(Error::abandoned())),
             Repr::Cell(mut handle) => {
-                drop(cell::unwatch(&handle.cell, mem::replace(&mut handle.watch, Watch::NOTHING)));
+                handle.unwatch();
                 handle.cell.clone()
             }
             Repr::Leaf(mut leaf) => match leaf.take() {

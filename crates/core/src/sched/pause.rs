@@ -17,15 +17,13 @@ use crate::{Error, Promise, Result, Waiter};
 use std::cell::RefCell;
 use std::mem;
 
-#[derive(Default)]
 enum Entry {
     /// Paused, nobody waits for it yet.
-    #[default]
     Idle,
     Watched(Waiter),
     /// Paused, and its handle was dropped: nobody will ever wait for it.
     Released,
-    /// Cancelled or released: not counted any more.
+    /// Cancelled or woken: not counted any more.
     Gone,
 }
 
