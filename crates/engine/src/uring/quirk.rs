@@ -1,7 +1,7 @@
 //! Kernel faults we work around, found by trying, since stable kernels get fixes that no version number
 //! shows.
 //!
-//! One so far. From Linux 6.17 until the fix, a multishot receive on a Unix socket loses the end of the
+//! One so far. On some kernels a multishot receive on a Unix socket loses the end of the
 //! stream when data and shutdown arrive between two turns: both wake-ups are counted as one event, the data
 //! is delivered, and nothing ever tells of the end (liburing issue 1549). There, single receives are
 //! repeated instead: one more entry, no more system calls.
