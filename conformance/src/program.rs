@@ -97,6 +97,22 @@ pub(crate) enum Action {
     Derive(Derive),
 }
 
+impl Action {
+    /// The statement's blocks.
+    pub(crate) fn bodies(&self) -> Vec<&Body> {
+        match self {
+            Action::Sequencing(action) => action.bodies(),
+            Action::Storage(Storage::With(_, _, b))
+            | Action::Lock(Lock::Holding(_, _, b))
+            | Action::Pool(Pool::Create(_, _, b) | Pool::Use(_, _, b))
+            | Action::Switch(Switch::Hook(_, b) | Switch::HookOrRun(_, _, b) | Switch::With(_, _, b))
+            | Action::Source(Source::From(_, _, b)) => vec![b],
+            Action::Derive(action) => action.body().into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// When the callbacks of a resolution run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flavour {
@@ -134,8 +150,7 @@ pub(crate) enum Sequencing {
 }
 
 impl Sequencing {
-    /// The statement's blocks.
-    pub(crate) fn bodies(&self) -> Vec<&Body> {
+    fn bodies(&self) -> Vec<&Body> {
         match self {
             Sequencing::Bind(_, _, f)
             | Sequencing::Map(_, _, f)
@@ -271,4 +286,19 @@ pub(crate) enum Derive {
     IterSequential(P, T, Body),
     IterParallel(P, T, Body),
     IterAtMost(P, T, Value, Body),
+}
+
+impl Derive {
+    fn body(&self) -> Option<&Body> {
+        match self {
+            Derive::Map(_, _, f)
+            | Derive::MapSequential(_, _, f)
+            | Derive::Filter(_, _, f)
+            | Derive::FilterSequential(_, _, f)
+            | Derive::IterSequential(_, _, f)
+            | Derive::IterParallel(_, _, f)
+            | Derive::IterAtMost(_, _, _, f) => Some(f),
+            Derive::Append(..) => None,
+        }
+    }
 }

@@ -25,32 +25,23 @@ pub(crate) fn statements(machine: &Machine, scope: &Scope, statements: &[Stateme
             Action::Cancellation(action) => cancellation::run(machine, action),
             Action::Pause(action) => pause::run(machine, action),
             Action::Composition(action) => composition::run(machine, action),
-            Action::Storage(_)
-            | Action::Lock(_)
-            | Action::Pool(_)
-            | Action::Switch(_)
-            | Action::Source(_)
-            | Action::Read(_)
-            | Action::Derive(_) => {
-                unreachable!("`missing` names {:?}, so no program with it is started", statement.word)
-            }
+            Action::Storage(_) => unsupported(statement),
+            Action::Lock(_) | Action::Pool(_) | Action::Switch(_) => unsupported(statement),
+            Action::Source(_) | Action::Read(_) | Action::Derive(_) => unsupported(statement),
         }
     }
+}
+
+fn unsupported(statement: &Statement) -> ! {
+    unreachable!("`missing` names {:?}, so no program with it is started", statement.word)
 }
 
 /// The first statement of a block, at any depth, that cannot be executed yet.
 pub(crate) fn missing(block: &Block) -> Option<&str> {
     block.statements.iter().find_map(|statement| match &statement.action {
-        Action::Creation(_) | Action::Cancellation(_) | Action::Pause(_) => None,
-        Action::Sequencing(action) => action.bodies().into_iter().find_map(|body| missing(body)),
-        Action::Composition(Composition::NChooseSplit(..)) => Some(&statement.word),
-        Action::Composition(_) => None,
-        Action::Storage(_)
-        | Action::Lock(_)
-        | Action::Pool(_)
-        | Action::Switch(_)
-        | Action::Source(_)
-        | Action::Read(_)
-        | Action::Derive(_) => Some(&*statement.word),
+        Action::Storage(_) | Action::Composition(Composition::NChooseSplit(..)) => Some(&*statement.word),
+        Action::Lock(_) | Action::Pool(_) | Action::Switch(_) => Some(&*statement.word),
+        Action::Source(_) | Action::Read(_) | Action::Derive(_) => Some(&*statement.word),
+        action => action.bodies().into_iter().find_map(|body| missing(body)),
     })
 }
