@@ -16,9 +16,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{error, fmt, mem};
 
+use lisle_core::storage::Key;
 use lisle_core::{Error, Promise, Resolver, Shared, State, ready, rejected};
 
-use crate::program::{Block, Ending, Fault, P, Register, U, Value};
+use crate::program::{Block, Ending, Fault, K, P, Register, U, Value};
 use crate::run;
 
 /// Error number N of the language.
@@ -89,10 +90,14 @@ struct Seat {
     promise: Shared<i64>,
 }
 
+/// k0 to k3 are there from the start.
+const KEYS: usize = 4;
+
 struct Registers {
     promises: RefCell<Vec<Shared<i64>>>,
     seats: RefCell<BTreeMap<usize, Seat>>,
     displaced: RefCell<Vec<Seat>>,
+    keys: [Key<i64>; KEYS],
     trace: RefCell<Vec<String>>,
     closed: Cell<bool>,
 }
@@ -110,6 +115,7 @@ impl Machine {
             promises: RefCell::new(promises),
             seats: RefCell::default(),
             displaced: RefCell::default(),
+            keys: Default::default(),
             trace: RefCell::default(),
             closed: Cell::new(false),
         }))
@@ -123,6 +129,10 @@ impl Machine {
 
     pub(crate) fn promise(&self, register: P) -> Shared<i64> {
         self.0.promises.borrow()[register.0].clone()
+    }
+
+    pub(crate) fn key(&self, register: K) -> Key<i64> {
+        self.0.keys[register.0]
     }
 
     pub(crate) fn promises(&self, registers: &[P]) -> Vec<Promise<i64>> {

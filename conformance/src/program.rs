@@ -191,12 +191,10 @@ pub(crate) enum Composition {
     Pick(P, Vec<P>),
     NChoose(P, Vec<P>),
     NPick(P, Vec<P>),
-    #[expect(dead_code, reason = "parsed; the library does not offer it yet")]
     NChooseSplit(P, Vec<P>),
 }
 
 #[derive(Debug)]
-#[expect(dead_code, reason = "parsed; the library does not offer it yet")]
 pub(crate) enum Storage {
     With(K, Option<Value>, Body),
     Get(K),

@@ -28,6 +28,16 @@ fn cancel() {
 }
 
 #[test]
+fn combine() {
+    holds("combine");
+}
+
+#[test]
+fn storage() {
+    holds("storage");
+}
+
+#[test]
 fn pause() {
     holds("pause");
 }

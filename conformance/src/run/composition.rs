@@ -1,6 +1,6 @@
-//! Several promises to one: `join both all choose pick nchoose npick` (`nsplit` is still missing).
+//! Several promises to one: `join both all choose pick nchoose npick nsplit`.
 
-use lisle_core::{all, both, choose, join, nchoose, npick, pick};
+use lisle_core::{Promise, all, both, choose, join, nchoose, nchoose_split, npick, pick};
 
 use crate::machine::Machine;
 use crate::program::Composition;
@@ -17,7 +17,13 @@ pub(super) fn run(machine: &Machine, action: &Composition) {
         Composition::Pick(to, list) => machine.assign(*to, pick(machine.promises(list))),
         Composition::NChoose(to, list) => machine.assign(*to, nchoose(machine.promises(list)).map(encoded)),
         Composition::NPick(to, list) => machine.assign(*to, npick(machine.promises(list)).map(encoded)),
-        Composition::NChooseSplit(..) => unreachable!("`missing` names nsplit"),
+        Composition::NChooseSplit(to, list) => {
+            let split = nchoose_split(machine.promises(list));
+            let count = |(values, pending): (Vec<i64>, Vec<Promise<i64>>)| {
+                encoded([encoded(values), i64::try_from(pending.len()).expect("a program is short")])
+            };
+            machine.assign(*to, split.map(count));
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! result.
 //!
 //! A statement that the library cannot run yet is named by `missing`, which is asked before a program
-//! starts. To add a part (storage, locks, pool, switch, streams): a file here like `cancellation`, its arm
+//! starts. To add a part (locks, pool, switch, streams): a file here like `cancellation`, its arm
 //! in `statements`, and its arm in `missing` goes.
 
 mod cancellation;
@@ -12,9 +12,10 @@ mod composition;
 mod creation;
 mod pause;
 mod sequencing;
+mod storage;
 
 use crate::machine::{Machine, Scope};
-use crate::program::{Action, Block, Composition, Statement};
+use crate::program::{Action, Block, Statement};
 
 /// Runs statements in their order.
 pub(crate) fn statements(machine: &Machine, scope: &Scope, statements: &[Statement]) {
@@ -25,7 +26,7 @@ pub(crate) fn statements(machine: &Machine, scope: &Scope, statements: &[Stateme
             Action::Cancellation(action) => cancellation::run(machine, action),
             Action::Pause(action) => pause::run(machine, action),
             Action::Composition(action) => composition::run(machine, action),
-            Action::Storage(_) => unsupported(statement),
+            Action::Storage(action) => storage::run(machine, scope, action),
             Action::Lock(_) | Action::Pool(_) | Action::Switch(_) => unsupported(statement),
             Action::Source(_) | Action::Read(_) | Action::Derive(_) => unsupported(statement),
         }
@@ -39,7 +40,6 @@ fn unsupported(statement: &Statement) -> ! {
 /// The first statement of a block, at any depth, that cannot be executed yet.
 pub(crate) fn missing(block: &Block) -> Option<&str> {
     block.statements.iter().find_map(|statement| match &statement.action {
-        Action::Storage(_) | Action::Composition(Composition::NChooseSplit(..)) => Some(&*statement.word),
         Action::Lock(_) | Action::Pool(_) | Action::Switch(_) => Some(&*statement.word),
         Action::Source(_) | Action::Read(_) | Action::Derive(_) => Some(&*statement.word),
         action => action.bodies().into_iter().find_map(|body| missing(body)),

@@ -30,10 +30,11 @@ pub mod hook;
 mod promise;
 pub mod sched;
 pub mod source;
+pub mod storage;
 pub mod timers;
 
 pub use error::{Error, Result};
-pub use promise::choose::{choose, nchoose, npick, pick};
+pub use promise::choose::{choose, nchoose, nchoose_split, npick, pick};
 pub use promise::gather::{all, both, join};
 pub use promise::waiters::{Waiter, live_waiters};
 pub use promise::{

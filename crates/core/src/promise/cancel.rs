@@ -18,6 +18,7 @@ use super::cell::{self, Batch, CancelLink, CancelStep, PromiseCell, Work};
 use super::waiters::{Node, Waiter};
 use super::{Promise, Repr};
 use crate::source::{CancelReply, Source};
+use crate::storage::{self, Entry};
 use crate::{Error, sched};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -144,6 +145,11 @@ const CANCELED: u32 = 1;
 
 impl<T: 'static> Node for PromiseCell<T, FollowWork<T>> {
     fn run(self: Rc<Self>, index: u32) -> Option<Batch> {
+        let entry = Entry::told();
+        // The storage is that of a callback of the user's: what runs after it may find it.
+        if index == CANCELED || self.work.on_cancel == OnCancel::CancelInput {
+            entry.begin();
+        }
         let input = self.work.input.borrow_mut().take()?;
         if index == INPUT {
             let cell: Rc<PromiseCell<T>> = self;
@@ -164,9 +170,9 @@ fn following<T: 'static>(input: Promise<T>, link: CancelLink<T>, on_cancel: OnCa
     let node = PromiseCell::pending(link, FollowWork { input: RefCell::new(None), on_cancel });
     let cell: Rc<PromiseCell<T>> = node.clone();
     if on_cancel != OnCancel::Nothing {
-        cell::on_cancel(&cell, Waiter::node(node.clone(), CANCELED));
+        cell::on_cancel(&cell, storage::carry(Waiter::node(node.clone(), CANCELED)));
     }
-    let old_waiter = pending.watch(Waiter::node(node.clone(), INPUT));
+    let old_waiter = pending.watch(storage::carry(Waiter::node(node.clone(), INPUT)));
     *node.work.input.borrow_mut() = Some(pending);
     drop(old_waiter);
     Promise::of_cell(cell)

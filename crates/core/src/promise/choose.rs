@@ -1,4 +1,4 @@
-//! Waiting for the first: `choose`, `pick`, `nchoose`, `npick`.
+//! Waiting for the first: `choose`, `pick`, `nchoose`, `npick`, `nchoose_split`.
 //!
 //! One node is told of each input. The first input to settle decides; then the handles of the others are
 //! dropped, which takes the node off their lists, so a promise that takes part in a million races keeps none
@@ -57,6 +57,20 @@ impl<T: 'static, const CANCELS: bool> Race<T> for AllSettled<CANCELS> {
             }
         }
         outcome
+    }
+}
+
+struct Split;
+
+impl<T: 'static> Race<T> for Split {
+    type Output = (Vec<T>, Vec<Promise<T>>);
+    const CANCELS: bool = false;
+
+    fn decide(inputs: &mut [Option<Promise<T>>], index: usize) -> Result<Self::Output> {
+        let values = AllSettled::<false>::decide(inputs, index)?;
+        let mut pending: Vec<_> = inputs.iter_mut().filter_map(Option::take).collect();
+        pending.iter_mut().for_each(Promise::unwatch);
+        Ok((values, pending))
     }
 }
 
@@ -193,6 +207,30 @@ pub fn npick<T: 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Prom
     let outcome = AllSettled::<true>::decide(&mut inputs, 0);
     cancel_all(&inputs);
     settled(outcome)
+}
+
+/// As [`nchoose`], and gives the promises back that are still pending, in order. O(n).
+///
+/// If an input is rejected, so is the result, and what is pending goes on detached: [`Promise::shared`] keeps
+/// a handle.
+///
+/// ```
+/// use lisle_core::{nchoose_split, pair, ready};
+/// let (slow, _resolver) = pair();
+/// let (values, pending) = nchoose_split([ready(1), slow, ready(3)]).try_take().unwrap().unwrap();
+/// assert_eq!((values, pending.len()), (vec![1, 3], 1));
+/// ```
+///
+/// # Panics
+/// If there are no promises.
+pub fn nchoose_split<T: 'static>(
+    promises: impl IntoIterator<Item = Promise<T>>,
+) -> Promise<(Vec<T>, Vec<Promise<T>>)> {
+    let mut inputs = collect(promises, "nchoose_split");
+    match any_settled(&inputs) {
+        true => settled(Split::decide(&mut inputs, 0)),
+        false => race::<T, Split>(inputs),
+    }
 }
 
 fn any_settled<T: 'static>(inputs: &[Option<Promise<T>>]) -> bool {

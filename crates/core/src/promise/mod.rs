@@ -319,6 +319,18 @@ impl<T: 'static> Promise<T> {
         }
     }
 
+    /// Takes the registration of whom to tell back.
+    pub(crate) fn unwatch(&mut self) {
+        match &mut self.repr {
+            Repr::Cell(handle) => handle.unwatch(),
+            Repr::Leaf(leaf) => {
+                leaf.source.unwatch(leaf.token);
+                leaf.watched = Watched::No;
+            }
+            Repr::Value(_) | Repr::Failed(_) | Repr::Taken => {}
+        }
+    }
+
     /// The cell of this promise; one is made if it had none.
     pub(crate) fn into_cell(self) -> Rc<PromiseCell<T>> {
         match self.repr {

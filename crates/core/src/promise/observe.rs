@@ -8,6 +8,7 @@ use super::cell::{self, Batch, PromiseCell};
 use super::waiters::{Node, Waiter};
 use super::{Promise, call};
 use crate::hook::{FailureKind, report};
+use crate::storage::{self, Entry};
 use crate::{Error, Result};
 use std::cell::RefCell;
 use std::panic::Location;
@@ -23,12 +24,13 @@ pub(crate) fn run_callback(callback: impl FnOnce()) {
 /// A consumer that is a plain callback.
 struct Consumer<T: 'static, F>(RefCell<Option<(Promise<T>, F)>>);
 
-impl<T: 'static, F: FnOnce(Result<T>) + 'static> Node for Consumer<T, F> {
+impl<T: 'static, F: FnOnce(Result<T>, Entry) + 'static> Node for Consumer<T, F> {
     fn run(self: Rc<Self>, _index: u32) -> Option<Batch> {
+        let entry = Entry::told();
         let taken = self.0.borrow_mut().take();
         if let Some((promise, callback)) = taken {
             let result = promise.take_settled();
-            run_callback(|| callback(result));
+            run_callback(|| callback(result, entry));
         }
         None
     }
@@ -37,58 +39,74 @@ impl<T: 'static, F: FnOnce(Result<T>) + 'static> Node for Consumer<T, F> {
 /// An observer that is a plain callback.
 struct Observer<F>(RefCell<Option<F>>);
 
-impl<F: FnOnce() + 'static> Node for Observer<F> {
+impl<F: FnOnce(Entry) + 'static> Node for Observer<F> {
     fn run(self: Rc<Self>, _index: u32) -> Option<Batch> {
+        let entry = Entry::told();
         let callback = self.0.borrow_mut().take();
         if let Some(callback) = callback {
-            run_callback(callback);
+            run_callback(|| callback(entry));
         }
         None
     }
 }
 
-pub(super) fn observer(callback: impl FnOnce() + 'static) -> Waiter {
-    Waiter::node(Rc::new(Observer(RefCell::new(Some(callback)))), 0)
+fn observer(callback: impl FnOnce(Entry) + 'static) -> Waiter {
+    storage::carry(Waiter::node(Rc::new(Observer(RefCell::new(Some(callback)))), 0))
 }
 
-pub(super) fn observe_termination<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOnce() + 'static) {
+fn observe<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOnce(Entry) + 'static) {
     if cell::follow(cell).status() == cell::Status::Pending {
         cell::observe(cell, observer(f));
     } else {
-        run_callback(f);
+        run_callback(|| f(Entry::AtOnce));
     }
+}
+
+fn observe_termination<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOnce() + 'static) {
+    observe(cell, |entry| {
+        entry.begin();
+        f();
+    });
 }
 
 pub(super) fn observe_success<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOnce(T) + 'static) {
     let root = cell.clone();
-    let tell = move || {
+    let tell = move |entry: Entry| {
         // An error is left alone: it stays unobserved.
         if cell::follow(&root).status() == cell::Status::Fulfilled
             && let Some(result) = cell::take(&root)
         {
             match result {
-                Ok(value) => f(value),
+                Ok(value) => {
+                    entry.begin();
+                    f(value);
+                }
                 Err(error) => drop(super::rejected::<T>(error)),
             }
         }
     };
-    observe_termination(cell, tell);
+    observe(cell, tell);
 }
 
 pub(super) fn observe_failure<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOnce(Error) + 'static) {
     let root = cell::follow(cell);
-    let tell = move || {
+    let tell = move |entry: Entry| {
         if let Some(error) = cell::follow(&root).error() {
+            entry.begin();
             f(error);
         }
     };
-    observe_termination(cell, tell);
+    observe(cell, tell);
 }
 
 pub(super) fn observe_cancel<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOnce() + 'static) {
     let root = cell::follow(cell);
     if root.status() == cell::Status::Pending {
-        cell::on_cancel(&root, observer(f));
+        let tell = |entry: Entry| {
+            entry.begin();
+            f();
+        };
+        cell::on_cancel(&root, observer(tell));
     } else if root.is_canceled() {
         run_callback(f);
     }
@@ -96,12 +114,12 @@ pub(super) fn observe_cancel<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOn
 
 impl<T: 'static> Promise<T> {
     /// Gives the result to a callback, now or when it is there.
-    fn consume(self, callback: impl FnOnce(Result<T>) + 'static) {
+    fn consume(self, callback: impl FnOnce(Result<T>, Entry) + 'static) {
         match self.try_take() {
-            Ok(result) => run_callback(|| callback(result)),
+            Ok(result) => run_callback(|| callback(result, Entry::AtOnce)),
             Err(mut pending) => {
                 let node = Rc::new(Consumer(RefCell::new(None)));
-                let old_waiter = pending.watch(Waiter::node(node.clone(), 0));
+                let old_waiter = pending.watch(storage::carry(Waiter::node(node.clone(), 0)));
                 *node.0.borrow_mut() = Some((pending, callback));
                 drop(old_waiter);
             }
@@ -110,17 +128,23 @@ impl<T: 'static> Promise<T> {
 
     /// Calls `f` with the value. An error counts as unobserved and goes to [`crate::hook`].
     pub fn on_success(self, f: impl FnOnce(T) + 'static) {
-        self.consume(|result| match result {
-            Ok(value) => f(value),
+        self.consume(|result, entry| match result {
+            Ok(value) => {
+                entry.begin();
+                f(value);
+            }
             Err(error) => drop(super::rejected::<T>(error)),
         });
     }
 
     /// Calls `f` with the value or `g` with the error.
     pub fn on_any(self, f: impl FnOnce(T) + 'static, g: impl FnOnce(Error) + 'static) {
-        self.consume(|result| match result {
-            Ok(value) => f(value),
-            Err(error) => g(error),
+        self.consume(|result, entry| {
+            entry.begin();
+            match result {
+                Ok(value) => f(value),
+                Err(error) => g(error),
+            }
         });
     }
 
@@ -158,7 +182,7 @@ impl<T: 'static> Promise<T> {
     #[track_caller]
     pub fn detach(self) {
         let site = Location::caller();
-        self.consume(move |result| {
+        self.consume(move |result, _| {
             if let Err(error) = result {
                 report(error, FailureKind::Detached, Some(site));
             }
@@ -166,9 +190,11 @@ impl<T: 'static> Promise<T> {
     }
 
     /// Lets the work go on unattended and gives its error, if any, to `handler`.
+    ///
+    /// The handler has no [`crate::storage`] of its own: it finds what the resolution that calls it has.
     #[doc(alias = "dont_wait")]
     pub fn detach_with(self, handler: impl FnOnce(Error) + 'static) {
-        self.consume(|result| {
+        self.consume(|result, _| {
             if let Err(error) = result {
                 handler(error);
             }

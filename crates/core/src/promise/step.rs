@@ -19,6 +19,7 @@ use super::cell::{self, Batch, CancelLink, PromiseCell, Work};
 use super::waiters::{Node, Waiter};
 use super::{IntoPromise, Promise, Repr, call, ready, rejected, settled};
 use crate::source::{Leaf, Watched};
+use crate::storage::{self, Entry};
 use crate::{Error, Result};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -48,13 +49,14 @@ impl<A, B, F> Node for StepNode<A, B, F>
 where
     A: 'static,
     B: 'static,
-    F: FnOnce(Result<A>) -> Promise<B> + 'static,
+    F: FnOnce(Result<A>, Entry) -> Promise<B> + 'static,
 {
     fn run(self: Rc<Self>, _index: u32) -> Option<Batch> {
+        let entry = Entry::told();
         match self.work.0.replace(Stage::Ended) {
             Stage::Waiting(input, callback) => {
                 let result = input.take_settled();
-                match call(|| callback(result)) {
+                match call(|| callback(result, entry)) {
                     Ok(returned) => adopt(self, returned),
                     Err(panic) => {
                         let cell: Rc<PromiseCell<B>> = self;
@@ -79,7 +81,7 @@ fn adopt<A, B, F>(node: Rc<StepNode<A, B, F>>, returned: Promise<B>) -> Option<B
 where
     A: 'static,
     B: 'static,
-    F: FnOnce(Result<A>) -> Promise<B> + 'static,
+    F: FnOnce(Result<A>, Entry) -> Promise<B> + 'static,
 {
     match returned.repr {
         Repr::Value(value) => {
@@ -106,7 +108,7 @@ fn forward<A, B, F>(node: Rc<StepNode<A, B, F>>, leaf: Leaf<B>) -> Option<Batch>
 where
     A: 'static,
     B: 'static,
-    F: FnOnce(Result<A>) -> Promise<B> + 'static,
+    F: FnOnce(Result<A>, Entry) -> Promise<B> + 'static,
 {
     let cell: Rc<PromiseCell<B>> = node.clone();
     if let Some(result) = leaf.take() {
@@ -121,7 +123,7 @@ where
 
 /// A cell that a leaf settles: what a leaf becomes when it is shared or observed.
 pub(super) fn cell_of_leaf<T: 'static>(leaf: Leaf<T>) -> Rc<PromiseCell<T>> {
-    type Never<T> = fn(Result<T>) -> Promise<T>;
+    type Never<T> = fn(Result<T>, Entry) -> Promise<T>;
     let link = CancelLink::Leaf(leaf.source, leaf.token);
     let (source, token) = (leaf.source, leaf.token);
     let node: Rc<StepNode<T, T, Never<T>>> =
@@ -136,7 +138,7 @@ fn step<A, B, F>(repr: Repr<A>, callback: F) -> Promise<B>
 where
     A: 'static,
     B: 'static,
-    F: FnOnce(Result<A>) -> Promise<B> + 'static,
+    F: FnOnce(Result<A>, Entry) -> Promise<B> + 'static,
 {
     let leaf = match repr {
         Repr::Leaf(leaf) => leaf,
@@ -147,14 +149,14 @@ where
     let taken = source.take(token);
     leaf.forget();
     if let Some(result) = taken {
-        return run(|| callback(result));
+        return run(|| callback(result, Entry::AtOnce));
     }
     let work = || {
         let input = Promise { repr: Repr::Leaf(Leaf { source, token, watched: Watched::Yes }) };
         StepWork(Cell::new(Stage::Waiting(input, callback)))
     };
     let node: Rc<StepNode<A, B, F>> = PromiseCell::build(CancelLink::OwnWork, work);
-    source.watch(token, Waiter::node(node.clone(), 0));
+    source.watch(token, storage::carry(Waiter::node(node.clone(), 0)));
     Promise::of_cell(node)
 }
 
@@ -162,14 +164,14 @@ fn step_of_cell<A, B, F>(mut input: Promise<A>, callback: F) -> Promise<B>
 where
     A: 'static,
     B: 'static,
-    F: FnOnce(Result<A>) -> Promise<B> + 'static,
+    F: FnOnce(Result<A>, Entry) -> Promise<B> + 'static,
 {
     if let Some(result) = input.take_in_place() {
-        return run(|| callback(result));
+        return run(|| callback(result, Entry::AtOnce));
     }
     let node: Rc<StepNode<A, B, F>> =
         PromiseCell::pending(CancelLink::OwnWork, StepWork(Cell::new(Stage::Ended)));
-    let old_waiter = input.watch(Waiter::node(node.clone(), 0));
+    let old_waiter = input.watch(storage::carry(Waiter::node(node.clone(), 0)));
     node.work.0.set(Stage::Waiting(input, callback));
     // It may run anything, also this node: that is complete.
     drop(old_waiter);
@@ -183,6 +185,13 @@ fn run<P: IntoPromise>(callback: impl FnOnce() -> P) -> Promise<P::Value> {
         Ok(promise) => promise,
         Err(panic) => rejected(panic),
     }
+}
+
+/// Runs a user's function that had to wait, under the storage of its registration.
+#[inline(always)]
+fn entered<P: IntoPromise>(entry: Entry, function: impl FnOnce() -> P) -> Promise<P::Value> {
+    entry.begin();
+    function().into_promise()
 }
 
 impl<T: 'static> Promise<T> {
@@ -204,8 +213,8 @@ impl<T: 'static> Promise<T> {
         match self.repr {
             Repr::Value(value) => run(|| f(value)),
             Repr::Failed(error) => Promise { repr: Repr::Failed(error) },
-            repr => step(repr, |result| match result {
-                Ok(value) => f(value).into_promise(),
+            repr => step(repr, |result, entry| match result {
+                Ok(value) => entered(entry, || f(value)),
                 Err(error) => rejected(error),
             }),
         }
@@ -222,8 +231,11 @@ impl<T: 'static> Promise<T> {
         match self.repr {
             Repr::Value(value) => settled(call(|| f(value))),
             Repr::Failed(error) => Promise { repr: Repr::Failed(error) },
-            repr => step(repr, |result| match result {
-                Ok(value) => ready(f(value)),
+            repr => step(repr, |result, entry| match result {
+                Ok(value) => {
+                    entry.begin();
+                    ready(f(value))
+                }
                 Err(error) => rejected(error),
             }),
         }
@@ -258,9 +270,9 @@ impl<T: 'static> Promise<T> {
         match self.repr {
             Repr::Value(value) => ready(value),
             Repr::Failed(error) => run(|| handler(error.read())),
-            repr => step(repr, |result| match result {
+            repr => step(repr, |result, entry| match result {
                 Ok(value) => ready(value),
-                Err(error) => handler(error).into_promise(),
+                Err(error) => entered(entry, || handler(error)),
             }),
         }
     }
@@ -279,9 +291,9 @@ impl<T: 'static> Promise<T> {
         match self.repr {
             Repr::Value(value) => run(|| f(value)),
             Repr::Failed(error) => run(|| handler(error.read())),
-            repr => step(repr, |result| match result {
-                Ok(value) => f(value).into_promise(),
-                Err(error) => handler(error).into_promise(),
+            repr => step(repr, |result, entry| match result {
+                Ok(value) => entered(entry, || f(value)),
+                Err(error) => entered(entry, || handler(error)),
             }),
         }
     }
@@ -297,7 +309,7 @@ impl<T: 'static> Promise<T> {
         match self.repr {
             Repr::Value(value) => run(|| f(Ok(value))),
             Repr::Failed(error) => run(|| f(Err(error.read()))),
-            repr => step(repr, |result| f(result).into_promise()),
+            repr => step(repr, |result, entry| entered(entry, || f(result))),
         }
     }
 
@@ -315,7 +327,7 @@ impl<T: 'static> Promise<T> {
             Repr::Value(value) => after_cleanup(run(cleanup), Ok(value)),
             Repr::Failed(error) => after_cleanup(run(cleanup), Err(error.read())),
             // A panic in the cleanup is the cleanup's error, which wins.
-            repr => step(repr, |result| after_cleanup(cleanup().into_promise(), result)),
+            repr => step(repr, |result, entry| after_cleanup(entered(entry, cleanup), result)),
         }
     }
 }

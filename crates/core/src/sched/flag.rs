@@ -4,6 +4,7 @@
 
 use super::tasks::TaskId;
 use super::waker;
+use crate::storage;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::task::Context;
@@ -54,10 +55,12 @@ pub(super) fn poll_with<R>(
         }
     }
     let restore = Restore(CANCELING.replace(if cancel { Canceling::Undelivered } else { Canceling::No }));
+    let own_storage = storage::TaskPoll::new(id);
     // Dropping it does nothing, by a call through its table.
     let waker = ManuallyDrop::new(waker::waker(id));
     let polled = poll(&mut Context::from_waker(&waker));
     let canceling = CANCELING.get();
+    drop(own_storage);
     drop(restore);
     (polled, canceling)
 }

@@ -37,6 +37,7 @@ use crate::Waiter;
 use crate::hook;
 use crate::promise::call;
 use crate::promise::cell::Batch;
+use crate::storage::AtStart;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
@@ -49,16 +50,17 @@ thread_local! {
     static DEFERRED: RefCell<VecDeque<Batch>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// Counts one resolution; restores the count even if a destructor panics through it.
+/// Counts one resolution; restores the count, and the storage, even if a destructor panics through it.
 struct Nesting {
     before: u32,
+    _storage: AtStart,
 }
 
 impl Nesting {
     fn enter() -> Nesting {
         let before = NESTING.get();
         NESTING.set(before + 1);
-        Nesting { before }
+        Nesting { before, _storage: AtStart::new() }
     }
 }
 
@@ -82,7 +84,7 @@ pub(crate) fn run_waiter(waiter: Waiter) {
     if let Err(error) = call(|| run_waiter_uncaught(waiter)) {
         hook::report(error, hook::FailureKind::Callback, None);
         if NESTING.get() == 0 {
-            drain_deferred();
+            run_now(Batch::default());
         }
     }
 }
@@ -123,6 +125,7 @@ fn drain_deferred() {
 }
 
 fn drain_queue() {
+    let _storage = AtStart::new();
     while let Ok(Some(batch)) = DEFERRED.try_with(|queue| queue.borrow_mut().pop_front()) {
         run_batch(batch);
     }
@@ -131,17 +134,17 @@ fn drain_queue() {
 /// Runs a batch to its end, whatever panics: callbacks are caught where they are called, but a destructor of
 /// the user's (a value nobody wants, a closure that was not called) or a foreign waker can panic anywhere.
 fn run_batch(mut top: Batch) {
-    let mut below: Vec<Batch> = Vec::new();
+    let mut below: Vec<(Batch, AtStart)> = Vec::new();
     while let Err(error) = call(|| step_batch(&mut top, &mut below)) {
         hook::report(error, hook::FailureKind::Callback, None);
     }
 }
 
-fn step_batch(top: &mut Batch, below: &mut Vec<Batch>) {
+fn step_batch(top: &mut Batch, below: &mut Vec<(Batch, AtStart)>) {
     loop {
         let Some(waiter) = top.pop() else {
             match below.pop() {
-                Some(batch) => *top = batch,
+                Some((batch, _)) => *top = batch,
                 None => return,
             }
             continue;
@@ -150,7 +153,7 @@ fn step_batch(top: &mut Batch, below: &mut Vec<Batch>) {
             // An exhausted batch is replaced, so that a chain keeps the stack empty.
             let rest = std::mem::replace(top, next);
             if !rest.is_empty() {
-                below.push(rest);
+                below.push((rest, AtStart::new()));
             }
         }
     }

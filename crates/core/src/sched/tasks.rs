@@ -31,7 +31,7 @@ use crate::hook::{FailureKind, report};
 use crate::promise::waiters::Told;
 use crate::promise::{Status, call, settled};
 use crate::source::{CancelReply, Source, leaf};
-use crate::{Error, Promise, Result, Waiter};
+use crate::{Error, Promise, Result, Waiter, storage};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -331,6 +331,7 @@ fn undeliverable(canceling: Canceling, id: TaskId) -> bool {
 
 /// Ends a task whose output is there.
 fn end(id: TaskId, body: BoxedTask) {
+    storage::task_ended(id);
     match TABLE.with_borrow_mut(|table| table.end(id, body)) {
         Ended::Told => {}
         Ended::Tell(waiter) => waiter.wake(),
@@ -382,8 +383,10 @@ where
 {
     let mut body = Body::<F, S>::boxed(future);
     let id = TABLE.with_borrow_mut(|table| table.occupy(site, RUNNING, None));
+    storage::task_spawned(id);
     if let (Poll::Ready(output), _) = poll_with(id, false, |cx| body.as_mut().advance(cx)) {
         drop_body(body);
+        storage::task_ended(id);
         TABLE.with_borrow_mut(|table| table.free_emptied(id.slot));
         return settled(output);
     }
@@ -411,11 +414,13 @@ where
     S: Outcome<F::Output> + 'static,
 {
     let body: BoxedTask = Body::<F, S>::boxed(future);
-    promise_of(TABLE.with_borrow_mut(|table| {
+    let id = TABLE.with_borrow_mut(|table| {
         let id = table.occupy(site, QUEUED, Some(body));
         table.ready.push_back(id.slot);
         id
-    }))
+    });
+    storage::task_spawned(id);
+    promise_of(id)
 }
 
 /// Starts a future of a `Result` as a task; its error rejects the promise. Otherwise like [`spawn`].
@@ -552,10 +557,13 @@ pub(crate) fn abandon() -> usize {
     for index in 0..count as u32 {
         let freed = TABLE.with_borrow_mut(|table| {
             let slot = &table.slots[index as usize];
-            (slot.body.is_some() && slot.flags & (DONE | RUNNING) == 0).then(|| table.free(index))
+            let id = TaskId { slot: index, generation: slot.generation };
+            let alive = slot.body.is_some() && slot.flags & (DONE | RUNNING) == 0;
+            alive.then(|| (id, table.free(index)))
         });
-        let Some((body, waiter)) = freed else { continue };
+        let Some((id, (body, waiter))) = freed else { continue };
         dropped += 1;
+        storage::task_ended(id);
         body.into_iter().for_each(drop_body);
         if let Some(waiter) = waiter {
             waiter.wake();
