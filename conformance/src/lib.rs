@@ -29,4 +29,4 @@ mod verdict;
 pub use deviations::Deviations;
 pub use parse::{Case, Problem, cases};
 pub use report::Family;
-pub use verdict::{Verdict, judge};
+pub use verdict::{Laps, Verdict, judge, judge_with};

@@ -16,8 +16,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{error, fmt, mem};
 
+use lisle::Runtime;
 use lisle_core::storage::Key;
-use lisle_core::{Error, Promise, Resolver, Shared, State, ready, rejected};
+use lisle_core::{Error, Promise, Resolver, Shared, State, pause, ready, rejected, wake_paused};
 
 use crate::program::{Block, Ending, Fault, K, P, Register, U, Value};
 use crate::run;
@@ -100,6 +101,8 @@ struct Registers {
     keys: [Key<i64>; KEYS],
     trace: RefCell<Vec<String>>,
     closed: Cell<bool>,
+    /// The runtime whose laps the program has; without one, a lap is what core has of it.
+    runtime: Option<Runtime>,
 }
 
 /// A handle to the registers and the trace of one program.
@@ -108,7 +111,7 @@ pub(crate) struct Machine(Rc<Registers>);
 
 impl Machine {
     /// A machine with promise registers p0 to `highest`; none at all for a program without any.
-    pub(crate) fn new(highest: Option<usize>) -> Self {
+    pub(crate) fn new(highest: Option<usize>, runtime: Option<Runtime>) -> Self {
         let count = highest.map_or(0, |highest| highest + 1);
         let promises = (0..count).map(|_| ready(0).shared()).collect();
         Machine(Rc::new(Registers {
@@ -118,6 +121,7 @@ impl Machine {
             keys: Default::default(),
             trace: RefCell::default(),
             closed: Cell::new(false),
+            runtime,
         }))
     }
 
@@ -177,6 +181,15 @@ impl Machine {
         };
         self.log(line);
         None
+    }
+
+    /// Has one lap, which wakes one generation of pauses. A runtime's lap is had by waiting for a pause, which
+    /// is the last of its generation.
+    pub(crate) fn lap(&self) {
+        match &self.0.runtime {
+            Some(runtime) => runtime.run_promise(pause()).expect("nobody cancels this pause"),
+            None => wake_paused(),
+        }
     }
 
     /// The state of a register as the trace writes it.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::deviations::Deviations;
 use crate::parse::{Case, Problem, cases};
-use crate::verdict::{Verdict, judge};
+use crate::verdict::{Laps, Verdict, judge_with};
 
 /// The counts of one corpus file. Every case is in exactly one of `passed`, `deviating`, `unsupported`,
 /// `failing`.
@@ -32,11 +32,11 @@ impl Family {
     ///
     /// # Errors
     /// The text is no corpus file.
-    pub fn judge(name: &str, text: &str, deviations: &Deviations) -> Result<Self, Problem> {
+    pub fn judge(name: &str, text: &str, deviations: &Deviations, laps: Laps) -> Result<Self, Problem> {
         let cases = cases(text)?;
         let mut family = Family { name: name.to_owned(), cases: cases.len(), ..Family::default() };
         for case in &cases {
-            family.count(case, judge(case), deviations.reason(&case.name));
+            family.count(case, judge_with(case, laps), deviations.reason(&case.name));
         }
         let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
         let absent = deviations.of_family(name).filter(|listed| !names.contains(listed));

@@ -1,7 +1,8 @@
 //! Runs one case and compares its trace with the reference's.
 //!
 //! A case runs on a thread of its own: the library keeps its queues per thread, so each program starts with
-//! fresh ones, and a program that panics or never ends spoils no other.
+//! fresh ones, and a program that panics or never ends spoils no other. Its laps are core's alone, or those
+//! of a runtime on some engine ([`Laps`]): the trace is the same.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,6 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use lisle::{EngineKind, Runtime};
 use lisle_core::hook::{self, FailureKind};
 use lisle_core::wake_paused;
 
@@ -18,6 +20,16 @@ use crate::run;
 
 /// Programs take microseconds; one that takes this long does not end.
 const CASE_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// Whose laps a program has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Laps {
+    /// Core's: pauses are woken, and there is nothing else.
+    #[default]
+    Core,
+    /// A runtime's on this engine, whose turn is before the pauses.
+    Engine(EngineKind),
+}
 
 /// What came of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +73,15 @@ impl Verdict {
 /// If the system gives no thread.
 #[must_use]
 pub fn judge(case: &Case) -> Verdict {
+    judge_with(case, Laps::Core)
+}
+
+/// Runs a case with the laps of an engine. If that cannot be opened the case panicked.
+///
+/// # Panics
+/// If the system gives no thread.
+#[must_use]
+pub fn judge_with(case: &Case, laps: Laps) -> Verdict {
     if let Some(word) = run::missing(&case.program) {
         return Verdict::Unsupported(word.to_owned());
     }
@@ -69,7 +90,7 @@ pub fn judge(case: &Case) -> Verdict {
     let thread = thread::Builder::new().name(case.name.clone());
     let runner = thread
         .spawn(move || {
-            let trace = catch_unwind(AssertUnwindSafe(|| trace(&copy)));
+            let trace = catch_unwind(AssertUnwindSafe(|| trace(&copy, laps)));
             // The receiver is gone only if this case was given up as hung.
             let _ = sender.send(trace.map_err(|payload| message(&*payload)));
         })
@@ -84,8 +105,12 @@ pub fn judge(case: &Case) -> Verdict {
     }
 }
 
-fn trace(case: &Case) -> Vec<String> {
-    let machine = Machine::new(case.highest);
+fn trace(case: &Case, laps: Laps) -> Vec<String> {
+    let runtime = match laps {
+        Laps::Core => None,
+        Laps::Engine(kind) => Some(Runtime::builder().engine(kind).build().expect("the engine opens")),
+    };
+    let machine = Machine::new(case.highest, runtime);
     let listener = machine.clone();
     hook::set(move |failure| match failure.kind() {
         FailureKind::Detached | FailureKind::Callback => {

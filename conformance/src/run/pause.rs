@@ -1,6 +1,6 @@
 //! `pause lap`.
 
-use lisle_core::{pause, wake_paused};
+use lisle_core::pause;
 
 use crate::machine::Machine;
 use crate::program::Pause;
@@ -8,6 +8,6 @@ use crate::program::Pause;
 pub(super) fn run(machine: &Machine, action: &Pause) {
     match *action {
         Pause::Pause(to) => machine.assign(to, pause().map(|()| 0)),
-        Pause::Lap => wake_paused(),
+        Pause::Lap => machine.lap(),
     }
 }
