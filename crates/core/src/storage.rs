@@ -167,6 +167,8 @@ thread_local! {
     static CURRENT: Cell<Snapshot> = const { Cell::new(Snapshot(None)) };
     /// The snapshot of the waiter that is being told, until its node takes it.
     static CARRIED: Cell<Snapshot> = const { Cell::new(Snapshot(None)) };
+    /// The maps of those who poll, while a task's is current.
+    static POLLERS: RefCell<Vec<(TaskId, Snapshot)>> = const { RefCell::new(Vec::new()) };
     /// The maps of suspended tasks; no entry for the empty one.
     static TASKS: RefCell<HashMap<(u32, u32), Snapshot>> = RefCell::new(HashMap::new());
 }
@@ -250,9 +252,9 @@ impl Drop for AtStart {
 
 /// How a callback is entered: by the call that registers it, or later, under the map of its registration.
 pub(crate) enum Entry {
-    /// Its promise was settled at the call: the current map is the right one.
+    /// Its promise was settled at the call, or there is no storage: the current map is the right one.
     AtOnce,
-    /// It had to wait.
+    /// It had to wait, and had this map.
     Told(Snapshot),
 }
 
@@ -260,23 +262,22 @@ impl Entry {
     /// The entry of a node that is told. Asked once, before anything else is run.
     #[inline(always)]
     pub(crate) fn told() -> Entry {
-        Entry::Told(if in_use() { carried() } else { Snapshot(None) })
+        if in_use() { carried() } else { Entry::AtOnce }
     }
 
     /// To be called just before the user's function is.
     #[inline(always)]
     pub(crate) fn begin(self) {
-        if in_use()
-            && let Entry::Told(snapshot) = self
-        {
+        if let Entry::Told(snapshot) = self {
             install(snapshot);
         }
     }
 }
 
 #[cold]
-fn carried() -> Snapshot {
-    CARRIED.try_with(Cell::take).unwrap_or_default()
+#[inline(never)]
+fn carried() -> Entry {
+    Entry::Told(CARRIED.try_with(Cell::take).unwrap_or_default())
 }
 
 /// The waiter of a callback that must wait: it takes the current map along, if that is not empty.
@@ -310,21 +311,28 @@ impl Node for Carrier {
     }
 }
 
-/// Makes a task's map current for one poll; when dropped, keeps it for the next one and makes the poller's
-/// current again.
-pub(crate) struct TaskPoll {
-    id: TaskId,
-    poller: Snapshot,
-}
+/// A task's map is current as long as this lives: for one poll. When dropped, it is kept for the next poll and
+/// the poller's is current again.
+pub(crate) struct TaskPoll(TaskId);
 
 impl TaskPoll {
+    /// The poll of a spawn: the current map becomes the task's own.
     #[inline(always)]
-    pub(crate) fn new(id: TaskId) -> TaskPoll {
-        let poller = snapshot();
+    pub(crate) fn first(id: TaskId) -> TaskPoll {
         if in_use() {
+            push_poller(id);
+        }
+        TaskPoll(id)
+    }
+
+    /// A poll out of the run queue.
+    #[inline(always)]
+    pub(crate) fn resumed(id: TaskId) -> TaskPoll {
+        if in_use() {
+            push_poller(id);
             install(take_of_task(id));
         }
-        TaskPoll { id, poller }
+        TaskPoll(id)
     }
 }
 
@@ -332,15 +340,34 @@ impl Drop for TaskPoll {
     #[inline(always)]
     fn drop(&mut self) {
         if in_use() {
-            keep_for_task(self.id);
-            install(std::mem::take(&mut self.poller));
+            end_poll(self.0);
         }
     }
 }
 
-/// A task is spawned: the current map is its own.
+/// Keeps the poller's map in a list and not on the stack, where each poll of a program without storage would
+/// pay for the place: 10 instructions of a spawn.
+#[cold]
+#[inline(never)]
+fn push_poller(id: TaskId) {
+    let poller = copy_current();
+    // The empty one is not kept: when the poll ends, no entry means just that.
+    if poller.0.is_some() {
+        let _ = POLLERS.try_with(|pollers| pollers.borrow_mut().push((id, poller)));
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end_poll(id: TaskId) {
+    keep_for_task(id);
+    let poller = POLLERS.try_with(|pollers| pollers.borrow_mut().pop_if(|(polled, _)| *polled == id));
+    install(poller.ok().flatten().map(|(_, poller)| poller).unwrap_or_default());
+}
+
+/// A task is queued: the current map is its own.
 #[inline(always)]
-pub(crate) fn task_spawned(id: TaskId) {
+pub(crate) fn task_queued(id: TaskId) {
     if in_use() {
         keep_for_task(id);
     }

@@ -4,7 +4,7 @@
 
 use super::tasks::TaskId;
 use super::waker;
-use crate::storage;
+use crate::storage::TaskPoll;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::task::Context;
@@ -41,11 +41,12 @@ pub(crate) fn cancel_postponed() {
     }
 }
 
-/// Polls with the cancel flag set as told; also what became of the cancellation.
+/// Polls with the cancel flag set as told and under the task's storage; also what became of the cancellation.
 #[inline]
 pub(super) fn poll_with<R>(
     id: TaskId,
     cancel: bool,
+    own_storage: TaskPoll,
     poll: impl FnOnce(&mut Context<'_>) -> R,
 ) -> (R, Canceling) {
     struct Restore(Canceling);
@@ -55,7 +56,6 @@ pub(super) fn poll_with<R>(
         }
     }
     let restore = Restore(CANCELING.replace(if cancel { Canceling::Undelivered } else { Canceling::No }));
-    let own_storage = storage::TaskPoll::new(id);
     // Dropping it does nothing, by a call through its table.
     let waker = ManuallyDrop::new(waker::waker(id));
     let polled = poll(&mut Context::from_waker(&waker));

@@ -31,7 +31,8 @@ use crate::hook::{FailureKind, report};
 use crate::promise::waiters::Told;
 use crate::promise::{Status, call, settled};
 use crate::source::{CancelReply, Source, leaf};
-use crate::{Error, Promise, Result, Waiter, storage};
+use crate::storage::{self, TaskPoll};
+use crate::{Error, Promise, Result, Waiter};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -305,7 +306,7 @@ fn drain_mail() {
 #[inline(always)]
 fn poll_picked(picked: Picked, left: &mut usize) -> Option<Picked> {
     let Picked { mut body, id, cancel } = picked;
-    let (mut done, canceling) = poll_with(id, cancel, |cx| body.as_mut().poll(cx));
+    let (mut done, canceling) = poll_with(id, cancel, TaskPoll::resumed(id), |cx| body.as_mut().poll(cx));
     if !done && canceling != Canceling::No && undeliverable(canceling, id) {
         body.as_mut().stop(Error::canceled());
         done = true;
@@ -383,8 +384,9 @@ where
 {
     let mut body = Body::<F, S>::boxed(future);
     let id = TABLE.with_borrow_mut(|table| table.occupy(site, RUNNING, None));
-    storage::task_spawned(id);
-    if let (Poll::Ready(output), _) = poll_with(id, false, |cx| body.as_mut().advance(cx)) {
+    if let (Poll::Ready(output), _) =
+        poll_with(id, false, TaskPoll::first(id), |cx| body.as_mut().advance(cx))
+    {
         drop_body(body);
         storage::task_ended(id);
         TABLE.with_borrow_mut(|table| table.free_emptied(id.slot));
@@ -419,7 +421,7 @@ where
         table.ready.push_back(id.slot);
         id
     });
-    storage::task_spawned(id);
+    storage::task_queued(id);
     promise_of(id)
 }
 
