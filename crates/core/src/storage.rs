@@ -325,7 +325,7 @@ impl TaskPoll {
         TaskPoll(id)
     }
 
-    /// A poll out of the run queue.
+    /// A poll out of the run queue, or the end of a task that is dropped.
     #[inline(always)]
     pub(crate) fn resumed(id: TaskId) -> TaskPoll {
         if in_use() {

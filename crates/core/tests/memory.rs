@@ -8,6 +8,7 @@ mod rig;
 use lisle_core::sched::sleep::{advance, sleep_count, sleep_until};
 use lisle_core::sched::tasks::{run_ready, task_count};
 use lisle_core::sched::{pause::paused_count, pause::wake_paused, reset};
+use lisle_core::storage::Key;
 use lisle_core::{Promise, live_waiters, pair, pause, pick, ready, spawn, yield_now};
 use rig::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -317,4 +318,39 @@ fn cycles_of_promises_are_freed() {
         assert!(first.is_pending());
         first.cancel();
     });
+}
+
+#[test]
+fn storage_costs_an_allocation_where_a_callback_waits_with_a_value_and_none_elsewhere() {
+    let key = Key::new();
+    let chain = || allocations(|| drop(pause().map(|()| 1)));
+    // The table of pauses grows at the first ones.
+    for _ in 0..8 {
+        chain();
+    }
+    let bare = chain();
+    key.with_value(1, || {
+        assert_eq!(chain(), bare + 1, "its snapshot");
+        assert_eq!(allocations(|| drop(ready(1).bind(|n| ready(n + 1)))), 0);
+    });
+    assert_eq!(chain(), bare, "nothing is left of it");
+    let kept = key.with_value(1, || pause().map(|()| 1));
+    assert_eq!(chain(), bare, "a value that others keep costs nothing here");
+    wake_paused();
+    assert_eq!(value(kept), 1);
+}
+
+#[test]
+fn storage_is_flat() {
+    let key = Key::new();
+    flat(100_000, || {
+        let chain = key.with_value([0; 32], || pauses(2));
+        let task = key.with_value([1; 32], || spawn(async { pause().await }));
+        (0..3).for_each(|_| {
+            wake_paused();
+            run_ready();
+        });
+        drop((value(chain), value(task)));
+    });
+    flat(100_000, || Key::new().with_value(1, || ()));
 }

@@ -128,8 +128,8 @@ pub mod time;
 
 pub use lisle_core::{
     Error, IntoPromise, Promise, Resolver, Result, Shared, State, Status, YieldNow, all, both, cancelable,
-    choose, hook, join, nchoose, npick, pair, pause, pick, ready, rejected, settled, spawn, spawn_queued,
-    try_spawn, try_spawn_queued, yield_now,
+    choose, hook, join, nchoose, nchoose_split, npick, pair, pause, pick, ready, rejected, settled, spawn,
+    spawn_queued, storage, try_spawn, try_spawn_queued, yield_now,
 };
 /// For crates that drive the scheduler themselves, such as tests and benchmarks. May change at any time.
 #[doc(hidden)]

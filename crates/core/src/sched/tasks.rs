@@ -308,6 +308,7 @@ fn poll_picked(picked: Picked, left: &mut usize) -> Option<Picked> {
     let Picked { mut body, id, cancel } = picked;
     let (mut done, canceling) = poll_with(id, cancel, TaskPoll::resumed(id), |cx| body.as_mut().poll(cx));
     if !done && canceling != Canceling::No && undeliverable(canceling, id) {
+        let _own_storage = TaskPoll::resumed(id);
         body.as_mut().stop(Error::canceled());
         done = true;
     }
@@ -565,8 +566,11 @@ pub(crate) fn abandon() -> usize {
         });
         let Some((id, (body, waiter))) = freed else { continue };
         dropped += 1;
-        storage::task_ended(id);
+        // Its destructors are its own code.
+        let own_storage = TaskPoll::resumed(id);
         body.into_iter().for_each(drop_body);
+        drop(own_storage);
+        storage::task_ended(id);
         if let Some(waiter) = waiter {
             waiter.wake();
         }
