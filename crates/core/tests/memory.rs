@@ -323,14 +323,17 @@ fn cycles_of_promises_are_freed() {
 #[test]
 fn storage_costs_an_allocation_where_a_callback_waits_with_a_value_and_none_elsewhere() {
     let key = Key::new();
-    let chain = || allocations(|| drop(pause().map(|()| 1)));
-    // The table of pauses grows at the first ones.
-    for _ in 0..8 {
-        chain();
-    }
+    let chain = || {
+        let count = allocations(|| pause().map(|()| 1).detach());
+        wake_paused();
+        count
+    };
+    // The two tables of pauses grow at the first ones.
+    chain();
+    chain();
     let bare = chain();
     key.with_value(1, || {
-        assert_eq!(chain(), bare + 1, "its snapshot");
+        assert_eq!(chain(), bare + 2, "a snapshot for each of two that wait");
         assert_eq!(allocations(|| drop(ready(1).bind(|n| ready(n + 1)))), 0);
     });
     assert_eq!(chain(), bare, "nothing is left of it");
