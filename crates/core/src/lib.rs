@@ -38,7 +38,8 @@ pub use promise::choose::{choose, nchoose, nchoose_split, npick, pick};
 pub use promise::gather::{all, both, join};
 pub use promise::waiters::{Waiter, live_waiters};
 pub use promise::{
-    IntoPromise, Promise, Resolver, Shared, State, Status, cancelable, pair, ready, rejected, settled,
+    Canceler, IntoPromise, Promise, Resolver, Shared, State, Status, cancelable, pair, ready, rejected,
+    settled,
 };
 pub use sched::pause::{pause, wake_paused};
 pub use sched::tasks::{YieldNow, spawn, spawn_queued, try_spawn, try_spawn_queued, yield_now};

@@ -14,8 +14,9 @@
 //! living maps, in which nothing is written. Only where the current map is not empty does a waiting callback
 //! get a second, small allocation for its snapshot ([`carry`]).
 //!
-//! Tasks and fibers own their map: taken at the spawn, current while they are polled, kept in `TASKS` while
-//! they are suspended. Values and their destructors are the user's: they run with nothing borrowed here.
+//! Tasks and fibers own their map: taken at the spawn, current while they are polled (the poller's is in
+//! `POLLERS` meanwhile), kept in `TASKS` while they are suspended. Values and their destructors are the
+//! user's: they run with nothing borrowed here.
 //!
 //! Not here: which callbacks take a snapshot (`promise/step.rs`, `promise/observe.rs`, `promise/cancel.rs`)
 //! and where a resolution begins and ends (`sched`).

@@ -258,3 +258,46 @@ fn cancelling_a_leaf_that_is_due_already_lets_the_value_win() {
     lisle_core::sched::sleep::advance(1);
     value(second.promise());
 }
+
+#[test]
+fn a_canceler_reaches_what_was_given_away() {
+    let (input, resolver) = cancelable::<u32>();
+    let (input, canceler) = input.canceler();
+    let bound = input.map(|n| n + 1);
+    assert!(canceler.is_pending());
+    canceler.clone().cancel();
+    assert!(!canceler.is_pending() && !resolver.is_pending());
+    assert!(error(bound).is_canceled());
+    canceler.cancel();
+
+    let (paused, canceler) = pause().canceler();
+    let task = spawn(async move { paused.await.unwrap_err().is_canceled() });
+    canceler.cancel();
+    run();
+    assert!(value(task));
+}
+
+#[test]
+fn a_canceler_follows_its_promise_into_the_one_that_it_was_merged_into() {
+    let (first, start) = pair::<()>();
+    let (inner, resolver) = cancelable::<u32>();
+    let (inner, canceler) = inner.canceler();
+    let outer = first.bind(move |()| inner);
+    start.resolve(());
+    canceler.cancel();
+    assert!(!resolver.is_pending());
+    assert!(error(outer).is_canceled());
+}
+
+#[test]
+fn a_canceler_of_a_settled_promise_does_nothing() {
+    let (promise, canceler) = ready(1).canceler();
+    canceler.cancel();
+    assert_eq!(value(promise), 1);
+    let (promise, resolver) = pair();
+    let (promise, canceler) = promise.canceler();
+    canceler.cancel();
+    assert!(canceler.is_pending(), "a pair cannot be cancelled");
+    resolver.resolve(1);
+    assert_eq!((value(promise), canceler.is_pending()), (1, false));
+}

@@ -1,4 +1,4 @@
-//! Cancellation: the backward search, and the three wrappers that bend it.
+//! Cancellation: the backward search, the three wrappers that bend it, and a handle that can do nothing else.
 //!
 //! `cancel(p)` walks from `p` to what it waits for and rejects, with `Canceled`, every promise whose link
 //! says so:
@@ -21,6 +21,7 @@ use crate::source::{CancelReply, Source};
 use crate::storage::{self, Entry};
 use crate::{Error, sched};
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::rc::Rc;
 
 /// A search under way.
@@ -95,6 +96,63 @@ impl Walk {
             sched::run_now(batch);
         }
         self.found.pop()
+    }
+}
+
+/// Cancels a promise that was given away: moved into a `bind`, a race, or a task that awaits it.
+///
+/// Clones cancel the same promise. A canceler keeps the promise's state until it is dropped, so a rejection that
+/// nobody looks at is reported only then.
+///
+/// ```
+/// use lisle_core::{cancelable, ready};
+/// let (promise, _resolver) = cancelable::<u32>();
+/// let (promise, canceler) = promise.canceler();
+/// let waiting = promise.bind(|n| ready(n + 1));
+/// canceler.cancel();
+/// assert!(waiting.try_take().unwrap().unwrap_err().is_canceled());
+/// ```
+#[doc(alias = "AbortHandle")]
+#[derive(Clone)]
+pub struct Canceler(Rc<dyn Cancel>);
+
+impl Canceler {
+    /// See [`Promise::cancel`].
+    #[doc(alias = "abort")]
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Whether there is still something to cancel.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.0.is_pending()
+    }
+}
+
+impl fmt::Debug for Canceler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Canceler").field("pending", &self.is_pending()).finish()
+    }
+}
+
+/// A promise of any type, to be cancelled.
+trait Cancel {
+    fn cancel(&self);
+    fn is_pending(&self) -> bool;
+}
+
+impl<T: 'static> Cancel for Rc<PromiseCell<T>> {
+    fn cancel(&self) {
+        let mut walk = Walk::new();
+        walk.stack.push(Box::new(CellVisit(self.clone())));
+        if let Some(last) = walk.run() {
+            sched::run_now(last);
+        }
+    }
+
+    fn is_pending(&self) -> bool {
+        cell::follow(self).status() == cell::Status::Pending
     }
 }
 
@@ -198,6 +256,16 @@ impl<T: 'static> Promise<T> {
         if let Some(last) = search(self) {
             sched::run_now(last);
         }
+    }
+
+    /// Gives the promise back, with a handle that cancels it wherever it has gone.
+    ///
+    /// A pending promise without a cell of its own (a pause, an operation, a task) gets one: one allocation, and
+    /// another for the handle.
+    #[doc(alias = "abortable")]
+    pub fn canceler(self) -> (Promise<T>, Canceler) {
+        let cell = self.into_cell();
+        (Promise::of_cell(cell.clone()), Canceler(Rc::new(cell)))
     }
 
     /// A promise with the same outcome whose cancellation does not reach this one.

@@ -26,6 +26,7 @@ mod shared;
 mod step;
 pub(crate) mod waiters;
 
+pub use cancel::Canceler;
 pub use cell::Status;
 pub use resolver::{Resolver, cancelable, pair};
 pub use shared::{Shared, State};
@@ -58,6 +59,28 @@ use waiters::Waiter;
 /// resolver.resolve(21);
 /// assert_eq!(doubled.try_take().unwrap().unwrap(), 42);
 /// ```
+///
+/// # Names of Lwt's
+/// Most are the same here, as methods where there is a promise to call them on. The others:
+///
+/// | Lwt | here |
+/// |---|---|
+/// | `wait`, `task` | [`crate::pair`], [`crate::cancelable`] |
+/// | `wakeup_later`, `_exn`, `_result` | [`Resolver::resolve`], [`Resolver::reject`], [`Resolver::settle`] |
+/// | `wakeup`, `_exn`, `_result` | [`Resolver::resolve_now`], [`Resolver::reject_now`], [`Resolver::settle_now`] |
+/// | `return`, `return_unit`, `return_some`, … | [`ready`] of the value, which allocates nothing |
+/// | `fail`, `fail_with`, `of_result`, `wrap` | [`rejected`], [`settled`] |
+/// | `state`, `is_sleeping`, `poll` | [`Promise::status`], [`Promise::is_pending`], [`Promise::try_take`] |
+/// | `async`, `dont_wait` | [`Promise::detach`], [`Promise::detach_with`] |
+/// | `async_exception_hook` | [`crate::hook`], one for each thread |
+/// | `new_key`, `get`, `with_value` | [`crate::storage::Key`] |
+/// | `wakeup_paused`, `paused_count` | [`crate::wake_paused`], [`crate::sched::pause::paused_count`] |
+/// | `register_pause_notifier` | none: a loop asks [`crate::sched::has_work`] before it sleeps |
+/// | `abandon_paused`, `abandon_wakeups` | [`crate::sched::reset`], after which those who waited are told |
+/// | a promise used twice | [`Promise::shared`]; to cancel what was given away, [`Promise::canceler`] |
+/// | `reraise`, `backtrace_bind`, … | `?`; nothing escapes from an operation, so there is nothing to catch around it |
+/// | `Exception_filter` | none: a panic in a callback rejects, whatever it was |
+/// | `add_task_r`, `add_task_l` | none: queues of waiters are inside of what has them |
 #[must_use = "dropping a promise detaches its work; say so with `detach`"]
 pub struct Promise<T: 'static> {
     pub(crate) repr: Repr<T>,
@@ -134,18 +157,37 @@ impl<T: 'static> Drop for Handle<T> {
 }
 
 /// A promise that is fulfilled already. Allocates nothing.
+///
+/// ```
+/// assert_eq!(lisle_core::ready("foo").try_take().unwrap().unwrap(), "foo");
+/// ```
+#[doc(alias = "return")]
+#[doc(alias = "return_unit")]
 #[inline]
 pub fn ready<T: 'static>(value: T) -> Promise<T> {
     Promise { repr: Repr::Value(value) }
 }
 
 /// A promise that is rejected already.
+///
+/// ```
+/// let lost = lisle_core::rejected::<u32>(lisle_core::Error::message("lost"));
+/// assert_eq!(lost.try_take().unwrap().unwrap_err().to_string(), "lost");
+/// ```
+#[doc(alias = "fail")]
+#[doc(alias = "fail_with")]
 #[inline]
 pub fn rejected<T: 'static>(error: impl Into<Error>) -> Promise<T> {
     Promise { repr: Repr::Failed(Unread::new(error.into())) }
 }
 
 /// A promise that is settled already.
+///
+/// ```
+/// assert!(lisle_core::settled("x".parse::<u32>().map_err(Into::into)).try_take().unwrap().is_err());
+/// ```
+#[doc(alias = "of_result")]
+#[doc(alias = "wrap")]
 #[inline]
 pub fn settled<T: 'static>(result: Result<T>) -> Promise<T> {
     match result {
@@ -213,6 +255,7 @@ impl<T: 'static> Promise<T> {
     ///
     /// # Errors
     /// The promise, when it is pending.
+    #[doc(alias = "poll")]
     #[inline]
     pub fn try_take(self) -> std::result::Result<Result<T>, Promise<T>> {
         match self.repr {
@@ -277,6 +320,7 @@ impl<T: 'static> Promise<T> {
     }
 
     /// How far the promise is.
+    #[doc(alias = "state")]
     #[must_use]
     pub fn status(&self) -> Status {
         match &self.repr {
@@ -288,6 +332,7 @@ impl<T: 'static> Promise<T> {
     }
 
     /// Whether the promise is not settled yet.
+    #[doc(alias = "is_sleeping")]
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.status() == Status::Pending

@@ -178,6 +178,7 @@ impl<T: 'static> Promise<T> {
     /// lisle_core::ready(1).detach(); // nothing to tell
     /// ```
     #[doc(alias = "async")]
+    #[doc(alias = "ignore_result")]
     #[doc(alias = "spawn_local")]
     #[track_caller]
     pub fn detach(self) {

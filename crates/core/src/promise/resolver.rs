@@ -52,16 +52,19 @@ fn with_link<T: 'static>(link: CancelLink<T>) -> (Promise<T>, Resolver<T>) {
 impl<T: 'static> Resolver<T> {
     /// Fulfils the promise. Its callbacks run before this returns, unless a resolution is in progress: then
     /// when that has run its own. So hold no borrow that they may want.
+    #[doc(alias = "wakeup_later")]
     pub fn resolve(self, value: T) {
         self.settle(Ok(value));
     }
 
     /// Rejects the promise.
+    #[doc(alias = "wakeup_later_exn")]
     pub fn reject(self, error: impl Into<Error>) {
         self.settle(Err(error.into()));
     }
 
     /// Settles the promise; its callbacks wait until no resolution is in progress.
+    #[doc(alias = "wakeup_later_result")]
     pub fn settle(mut self, result: Result<T>) {
         if let Some(cell) = self.cell.take()
             && let Some(batch) = cell::settle(&cell, result)
@@ -71,16 +74,19 @@ impl<T: 'static> Resolver<T> {
     }
 
     /// Fulfils the promise and runs its callbacks before returning.
+    #[doc(alias = "wakeup")]
     pub fn resolve_now(self, value: T) {
         self.settle_now(Ok(value));
     }
 
     /// Rejects the promise and runs its callbacks before returning.
+    #[doc(alias = "wakeup_exn")]
     pub fn reject_now(self, error: impl Into<Error>) {
         self.settle_now(Err(error.into()));
     }
 
     /// Settles the promise and runs its callbacks before returning.
+    #[doc(alias = "wakeup_result")]
     pub fn settle_now(mut self, result: Result<T>) {
         if let Some(cell) = self.cell.take()
             && let Some(batch) = cell::settle(&cell, result)

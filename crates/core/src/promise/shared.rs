@@ -6,7 +6,7 @@
 //! method on it.
 
 use super::cell::{self, PromiseCell, Status};
-use super::{IntoPromise, Promise};
+use super::{Canceler, IntoPromise, Promise};
 use crate::{Error, Result};
 use std::fmt;
 use std::future::IntoFuture;
@@ -140,6 +140,13 @@ impl<T: Clone + 'static> Shared<T> {
     #[doc(alias = "abort")]
     pub fn cancel(&self) {
         self.promise().cancel();
+    }
+
+    /// See [`Promise::canceler`].
+    #[doc(alias = "abortable")]
+    #[must_use]
+    pub fn canceler(&self) -> Canceler {
+        self.promise().canceler().1
     }
 
     /// See [`Promise::protected`].
