@@ -227,10 +227,12 @@ fn following<T: 'static>(input: Promise<T>, link: CancelLink<T>, on_cancel: OnCa
     };
     let node = PromiseCell::pending(link, FollowWork { input: RefCell::new(None), on_cancel });
     let cell: Rc<PromiseCell<T>> = node.clone();
+    let follower = Waiter::node(node.clone(), INPUT);
+    let follower = if on_cancel == OnCancel::CancelInput { storage::carry(follower) } else { follower };
     if on_cancel != OnCancel::Nothing {
         cell::on_cancel(&cell, storage::carry(Waiter::node(node.clone(), CANCELED)));
     }
-    let old_waiter = pending.watch(storage::carry(Waiter::node(node.clone(), INPUT)));
+    let old_waiter = pending.watch(follower);
     *node.work.input.borrow_mut() = Some(pending);
     drop(old_waiter);
     Promise::of_cell(cell)

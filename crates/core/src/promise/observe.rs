@@ -11,6 +11,7 @@ use crate::hook::{FailureKind, report};
 use crate::storage::{self, Entry};
 use crate::{Error, Result};
 use std::cell::RefCell;
+use std::convert::identity;
 use std::panic::Location;
 use std::rc::Rc;
 
@@ -113,13 +114,18 @@ pub(super) fn observe_cancel<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOn
 }
 
 impl<T: 'static> Promise<T> {
-    /// Gives the result to a callback, now or when it is there.
-    fn consume(self, callback: impl FnOnce(Result<T>, Entry) + 'static) {
+    /// Gives the result to a callback, now or when it is there. `register` gives its waiter the storage that it is
+    /// to have.
+    fn consume(
+        self,
+        register: impl FnOnce(Waiter) -> Waiter,
+        callback: impl FnOnce(Result<T>, Entry) + 'static,
+    ) {
         match self.try_take() {
             Ok(result) => run_callback(|| callback(result, Entry::AtOnce)),
             Err(mut pending) => {
                 let node = Rc::new(Consumer(RefCell::new(None)));
-                let old_waiter = pending.watch(storage::carry(Waiter::node(node.clone(), 0)));
+                let old_waiter = pending.watch(register(Waiter::node(node.clone(), 0)));
                 *node.0.borrow_mut() = Some((pending, callback));
                 drop(old_waiter);
             }
@@ -128,7 +134,7 @@ impl<T: 'static> Promise<T> {
 
     /// Calls `f` with the value. An error counts as unobserved and goes to [`crate::hook`].
     pub fn on_success(self, f: impl FnOnce(T) + 'static) {
-        self.consume(|result, entry| match result {
+        self.consume(storage::carry, |result, entry| match result {
             Ok(value) => {
                 entry.begin();
                 f(value);
@@ -139,7 +145,7 @@ impl<T: 'static> Promise<T> {
 
     /// Calls `f` with the value or `g` with the error.
     pub fn on_any(self, f: impl FnOnce(T) + 'static, g: impl FnOnce(Error) + 'static) {
-        self.consume(|result, entry| {
+        self.consume(storage::carry, |result, entry| {
             entry.begin();
             match result {
                 Ok(value) => f(value),
@@ -183,7 +189,7 @@ impl<T: 'static> Promise<T> {
     #[track_caller]
     pub fn detach(self) {
         let site = Location::caller();
-        self.consume(move |result, _| {
+        self.consume(identity, move |result, _| {
             if let Err(error) = result {
                 report(error, FailureKind::Detached, Some(site));
             }
@@ -195,7 +201,7 @@ impl<T: 'static> Promise<T> {
     /// The handler has no [`crate::storage`] of its own: it finds what the resolution that calls it has.
     #[doc(alias = "dont_wait")]
     pub fn detach_with(self, handler: impl FnOnce(Error) + 'static) {
-        self.consume(|result, _| {
+        self.consume(identity, |result, _| {
             if let Err(error) = result {
                 handler(error);
             }
