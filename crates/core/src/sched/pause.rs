@@ -100,10 +100,17 @@ impl Source<()> for Pauses {
     }
 
     fn watch(&self, token: u64, waiter: Waiter) {
-        let old = TABLE.with_borrow_mut(|table| {
-            table.entry(token).map(|entry| mem::replace(entry, Entry::Watched(waiter)))
+        let old = TABLE.with_borrow_mut(|table| match table.entry(token) {
+            Some(entry @ Entry::Idle) => {
+                *entry = Entry::Watched(waiter);
+                None
+            }
+            Some(entry) => Some(mem::replace(entry, Entry::Watched(waiter))),
+            None => Some(Entry::Watched(waiter)),
         });
-        drop(old);
+        if let Some(old) = old {
+            drop_entry(old);
+        }
     }
 
     fn unwatch(&self, token: u64) {
@@ -134,6 +141,12 @@ impl Source<()> for Pauses {
         });
         drop(old);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn drop_entry(entry: Entry) {
+    drop(entry);
 }
 
 /// A promise that is fulfilled after the engine had one turn.

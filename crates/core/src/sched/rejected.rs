@@ -25,8 +25,15 @@ impl Rejected {
     pub(super) fn result(&mut self, token: u64) -> Result<()> {
         match &mut self.0 {
             None => Ok(()),
-            Some(errors) => errors.remove(&token).map_or(Ok(()), Err),
+            Some(errors) => Self::look_up(errors, token),
         }
+    }
+
+    /// Out of line: the table of pauses then needs no stack.
+    #[cold]
+    #[inline(never)]
+    fn look_up(errors: &mut HashMap<u64, Error>, token: u64) -> Result<()> {
+        errors.remove(&token).map_or(Ok(()), Err)
     }
 
     /// The promise of this token is gone.
