@@ -56,7 +56,7 @@ impl Walk {
         }
     }
 
-    fn ask(&mut self, work: &dyn Work) {
+    fn ask<T: 'static>(&mut self, work: &dyn Work<T>) {
         let from = self.stack.len();
         work.cancel_inputs(self);
         self.stack[from..].reverse();
@@ -195,7 +195,7 @@ struct FollowWork<T: 'static> {
     on_cancel: OnCancel,
 }
 
-impl<T: 'static> Work for FollowWork<T> {}
+impl<T: 'static> Work<T> for FollowWork<T> {}
 
 /// Index under which a wrapper is told of its input, and of its own cancellation.
 const INPUT: u32 = 0;
@@ -220,7 +220,7 @@ impl<T: 'static> Node for PromiseCell<T, FollowWork<T>> {
     }
 }
 
-fn following<T: 'static>(input: Promise<T>, link: CancelLink<T>, on_cancel: OnCancel) -> Promise<T> {
+fn following<T: 'static>(input: Promise<T>, link: CancelLink, on_cancel: OnCancel) -> Promise<T> {
     let mut pending = match input.try_take() {
         Ok(result) => return super::settled(result),
         Err(pending) => pending,

@@ -26,7 +26,7 @@ use std::mem;
 use std::rc::Rc;
 
 /// A promise's cell, with what it does when its inputs are settled in the same allocation.
-pub(crate) struct PromiseCell<T: 'static, W: ?Sized = dyn Work> {
+pub(crate) struct PromiseCell<T: 'static, W: ?Sized = dyn Work<T>> {
     state: RefCell<State<T>>,
     /// Whether a rejection was seen by anybody.
     observed: Flag,
@@ -51,15 +51,20 @@ impl Flag {
 }
 
 /// What a cell waits for; asked only by the search of cancel.
-pub(crate) trait Work {
+pub(crate) trait Work<T: 'static> {
     /// Shows the search this node's inputs, in order.
     fn cancel_inputs(&self, _walk: &mut Walk) {}
+
+    /// The leaf that will settle this promise as it is, if there is one.
+    fn forwarded_leaf(&self) -> Option<(&'static dyn Source<T>, u64)> {
+        None
+    }
 }
 
 /// The work of a promise that only its resolver settles.
 pub(crate) struct Plain;
 
-impl Work for Plain {}
+impl<T: 'static> Work<T> for Plain {}
 
 enum State<T: 'static> {
     Pending(Pending<T>),
@@ -71,38 +76,57 @@ enum State<T: 'static> {
 type CloneFn<T> = fn(&T) -> T;
 
 struct Pending<T: 'static> {
-    /// The one consumer of a promise that is not shared: no list, no allocation.
-    consumer: Option<Waiter>,
-    /// Where that consumer stands in the list, once a shared promise was merged in: newer callbacks may come
-    /// now.
-    listed_consumer: Watch,
+    /// The one consumer of a promise that is not shared, or nobody: no list, no allocation.
+    consumer: Waiter,
     waiters: WaiterList,
     cancel_callbacks: WaiterList,
-    cancel_link: CancelLink<T>,
+    cancel_link: CancelLink,
+    /// The promise that was merged into this one, if its work goes on for this one.
+    merged: Option<Rc<PromiseCell<T>>>,
+    rare: Option<Box<Rare<T>>>,
+}
+
+/// What few pending promises need. Apart, so that the others fit two lines of the cache.
+struct Rare<T: 'static> {
+    /// Where the consumer stands in the list, once a shared promise was merged in: newer callbacks may come
+    /// now.
+    listed_consumer: Watch,
     /// The last search of cancel that came by, so that a cycle ends.
     cancel_mark: u32,
     clone: Option<CloneFn<T>>,
 }
 
+impl<T: 'static> Pending<T> {
+    fn rare(&mut self) -> &mut Rare<T> {
+        self.rare.get_or_insert_with(|| {
+            Box::new(Rare { listed_consumer: Watch::NOTHING, cancel_mark: 0, clone: None })
+        })
+    }
+
+    /// How to clone the value; only promises that are shared know.
+    #[inline]
+    fn clone_fn(&self) -> Option<CloneFn<T>> {
+        self.rare.as_ref()?.clone
+    }
+}
+
 /// What cancel does when it reaches a pending promise.
-pub(crate) enum CancelLink<T: 'static> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum CancelLink {
     /// Nothing: the search stops.
     Never,
     /// This promise is rejected.
     Itself,
-    /// The search goes on to the inputs of its own work.
-    OwnWork,
-    /// The search goes on to the inputs of a promise that was merged into this one.
-    Merged(Rc<PromiseCell<T>>),
-    /// This promise is settled by a table's token: ask the table.
-    Leaf(&'static dyn Source<T>, u64),
+    /// The search goes on to the inputs of its work: its own, or that of the promise that was merged into it.
+    Work,
 }
 
 /// Waiters taken out of a settled promise, to be told newest first; cancel callbacks before all others.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     cancel_callbacks: WaiterList,
-    consumer: Option<Waiter>,
+    consumer: Waiter,
     waiters: WaiterList,
 }
 
@@ -127,11 +151,11 @@ pub enum Status {
 
 impl Batch {
     pub(crate) fn one(waiter: Waiter) -> Batch {
-        Batch { consumer: Some(waiter), ..Batch::default() }
+        Batch { consumer: waiter, ..Batch::default() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.consumer.is_none() && self.waiters.is_unused() && self.cancel_callbacks.is_unused()
+        self.consumer.is_nobody() && self.waiters.is_unused() && self.cancel_callbacks.is_unused()
     }
 
     /// The next waiter to tell.
@@ -145,7 +169,7 @@ impl Batch {
 
 impl<T: 'static, W> PromiseCell<T, W> {
     #[inline]
-    pub(crate) fn pending(cancel_link: CancelLink<T>, work: W) -> Rc<PromiseCell<T, W>> {
+    pub(crate) fn pending(cancel_link: CancelLink, work: W) -> Rc<PromiseCell<T, W>> {
         PromiseCell::build(cancel_link, || work)
     }
 
@@ -153,19 +177,54 @@ impl<T: 'static, W> PromiseCell<T, W> {
     /// costs 4 ns more; `new_cyclic` allocates first. Also making the link in place was 1 ns slower: the rest
     /// went over the stack again.
     #[inline(always)]
-    pub(crate) fn build(cancel_link: CancelLink<T>, work: impl FnOnce() -> W) -> Rc<PromiseCell<T, W>> {
+    pub(crate) fn build(cancel_link: CancelLink, work: impl FnOnce() -> W) -> Rc<PromiseCell<T, W>> {
         Rc::new_cyclic(|_| PromiseCell {
-            state: RefCell::new(State::Pending(Pending {
-                consumer: None,
-                listed_consumer: Watch::NOTHING,
-                waiters: WaiterList::new(),
-                cancel_callbacks: WaiterList::new(),
-                cancel_link,
-                cancel_mark: 0,
-                clone: None,
-            })),
+            state: RefCell::new(State::pending(cancel_link)),
             observed: Flag::new(),
             work: work(),
+        })
+    }
+
+    /// Empties a cell that was merged away and that nobody else holds. Tells whether it is such a one.
+    #[inline]
+    pub(crate) fn retire(cell: &mut Rc<PromiseCell<T, W>>) -> bool {
+        let Some(cell) = Rc::get_mut(cell) else { return false };
+        let state = cell.state.get_mut();
+        match state {
+            State::Alias(next) if Rc::strong_count(next) > 1 => {
+                *state = State::Taken(None);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Makes a retired cell a pending one.
+    #[inline(always)]
+    pub(crate) fn renew(
+        mut retired: Rc<PromiseCell<T, W>>,
+        work: impl FnOnce() -> W,
+    ) -> Rc<PromiseCell<T, W>> {
+        let cell = Rc::get_mut(&mut retired).expect("nobody else holds a retired cell");
+        let old = mem::replace(cell.state.get_mut(), State::pending(CancelLink::Work));
+        debug_assert!(matches!(old, State::Taken(None)), "a retired cell is empty");
+        mem::forget(old);
+        cell.observed = Flag::new();
+        cell.work = work();
+        retired
+    }
+}
+
+impl<T: 'static> State<T> {
+    #[inline(always)]
+    fn pending(cancel_link: CancelLink) -> State<T> {
+        State::Pending(Pending {
+            consumer: Waiter::NOBODY,
+            waiters: WaiterList::new(),
+            cancel_callbacks: WaiterList::new(),
+            cancel_link,
+            merged: None,
+            rare: None,
         })
     }
 }
@@ -185,11 +244,8 @@ pub(crate) fn follow<T: 'static>(cell: &Rc<PromiseCell<T>>) -> Rc<PromiseCell<T>
 
 #[inline]
 fn root<T: 'static>(cell: Rc<PromiseCell<T>>) -> Rc<PromiseCell<T>> {
-    match cell.alias() {
-        None => cell,
-        Some(next) if next.is_root() => next,
-        Some(next) => follow_on(&cell, next),
-    }
+    let Some(next) = cell.alias() else { return cell };
+    if next.is_root() { next } else { follow_on(&cell, next) }
 }
 
 fn follow_on<T: 'static>(cell: &Rc<PromiseCell<T>>, mut root: Rc<PromiseCell<T>>) -> Rc<PromiseCell<T>> {
@@ -245,15 +301,15 @@ pub(crate) fn settle<T: 'static>(cell: &Rc<PromiseCell<T>>, result: Result<T>) -
     };
     let mut batch = Batch {
         cancel_callbacks: mem::take(&mut pending.cancel_callbacks),
-        consumer: pending.consumer.take(),
+        consumer: mem::take(&mut pending.consumer),
         waiters: mem::take(&mut pending.waiters),
     };
-    let link = mem::replace(&mut pending.cancel_link, CancelLink::Never);
-    let clone = pending.clone;
+    let merged = pending.merged.take();
+    let clone = pending.clone_fn();
     *state = State::Done(result, clone);
     drop(state);
     // From here on destructors of user closures may run: nothing is borrowed.
-    drop(link);
+    drop(merged);
     if !canceled {
         drop(mem::take(&mut batch.cancel_callbacks));
     }
@@ -270,79 +326,72 @@ pub(crate) fn forgive<T: 'static>(cell: &PromiseCell<T>) {
 #[inline]
 pub(crate) fn merge<T: 'static>(outer: Rc<PromiseCell<T>>, inner: &Rc<PromiseCell<T>>) -> Option<Batch> {
     let outer = root(outer);
-    let inner_root;
-    let inner = match inner.alias() {
-        None => inner,
-        Some(next) => {
-            inner_root = root(next);
-            &inner_root
-        }
-    };
-    if Rc::ptr_eq(&outer, inner) {
+    let is_pending = matches!(&*inner.state.borrow(), State::Pending(_));
+    if !is_pending || Rc::ptr_eq(&outer, inner) {
+        return merge_rest(&outer, &follow(inner));
+    }
+    join_cells(outer, inner);
+    None
+}
+
+/// Merges what is not simply two pending cells.
+#[inline(never)]
+fn merge_rest<T: 'static>(outer: &Rc<PromiseCell<T>>, inner: &Rc<PromiseCell<T>>) -> Option<Batch> {
+    if Rc::ptr_eq(outer, inner) {
         // A promise that waits for itself: pending for ever, as in Lwt. What was merged into it may own it
-        // (`Merged`): let go.
-        let old =
-            outer.pending_mut().map(|mut pending| mem::replace(&mut pending.cancel_link, CancelLink::Never));
-        drop(old);
+        // (`merged`): let go.
+        let merged = outer.pending_mut().and_then(|mut pending| {
+            pending.cancel_link = CancelLink::Never;
+            pending.merged.take()
+        });
+        drop(merged);
         return None;
     }
     if inner.status() != Status::Pending {
-        return take(inner).and_then(|result| settle(&outer, result));
+        return take(inner).and_then(|result| settle(outer, result));
     }
-    join_cells(&outer, inner);
+    join_cells(outer.clone(), inner);
     None
 }
 
 /// Moves everything of the pending `inner` to `outer`, if that is pending.
 ///
 /// Word by word and with no tuple on the way: what is stored in words and loaded in pairs stalls the
-/// processor. Returning the two old parts as a tuple cost 8 ns of a suspended bind.
+/// processor. Returning the two old parts as a tuple cost 8 ns of a suspended bind. And each state by one
+/// reference: to get from an `Rc` of an unsized cell to its fields takes six instructions, each time.
 #[inline]
-fn join_cells<T: 'static>(outer: &Rc<PromiseCell<T>>, inner: &Rc<PromiseCell<T>>) {
-    // Dropped last, with nothing borrowed. `inner` had one handle, which took its registration back: no
-    // consumer as a rule.
-    let mut consumer = None;
-    let old_link;
+fn join_cells<T: 'static>(outer: Rc<PromiseCell<T>>, inner: &Rc<PromiseCell<T>>) {
+    let (outer_state, inner_state) = (&outer.state, &inner.state);
     // Borrowed while a clone is made: settled already.
-    let Ok(mut outer_state) = outer.state.try_borrow_mut() else { return };
+    let Ok(mut outer_state) = outer_state.try_borrow_mut() else { return };
     let State::Pending(pending) = &mut *outer_state else { return };
-    let mut inner_state = inner.state.borrow_mut();
+    let mut inner_state = inner_state.borrow_mut();
     let State::Pending(merged) = &mut *inner_state else { unreachable!("checked by merge") };
-    if merged.clone.is_some() {
-        pending.clone = pending.clone.or(merged.clone);
+    // What is taken out here is dropped last, with nothing borrowed.
+    let rare = merged.rare.take();
+    if let Some(Rare { clone: Some(clone), .. }) = rare.as_deref() {
+        pending.rare().clone.get_or_insert(*clone);
         if let Some(consumer) = pending.consumer.take() {
-            pending.listed_consumer = Watch(pending.waiters.push(consumer).to_word());
+            pending.rare().listed_consumer = Watch(pending.waiters.push(consumer).to_word());
         }
     }
     pending.waiters.append(mem::take(&mut merged.waiters));
     pending.cancel_callbacks.append(mem::take(&mut merged.cancel_callbacks));
-    match &merged.cancel_link {
-        CancelLink::OwnWork => {
-            old_link = mem::replace(&mut pending.cancel_link, CancelLink::Merged(inner.clone()));
-        }
-        _ => {
-            let link = mem::replace(&mut merged.cancel_link, CancelLink::Never);
-            old_link = mem::replace(&mut pending.cancel_link, link);
-        }
-    }
-    if merged.consumer.is_some() {
-        consumer = merged.consumer.take();
-    }
-    *inner_state = State::Alias(outer.clone());
-    drop(inner_state);
-    drop(outer_state);
-    drop(old_link);
-    drop(consumer);
-}
-
-/// Says that a table's token will settle this pending promise.
-pub(crate) fn set_leaf<T: 'static>(cell: &Rc<PromiseCell<T>>, source: &'static dyn Source<T>, token: u64) {
-    let old = {
-        let mut state = cell.state.borrow_mut();
-        let State::Pending(pending) = &mut *state else { return };
-        mem::replace(&mut pending.cancel_link, CancelLink::Leaf(source, token))
+    let worker = match merged.cancel_link {
+        CancelLink::Work => merged.merged.take().or_else(|| Some(inner.clone())),
+        CancelLink::Never | CancelLink::Itself => None,
     };
-    drop(old);
+    pending.cancel_link = merged.cancel_link;
+    let old_worker = mem::replace(&mut pending.merged, worker);
+    // `inner` had one handle, which took its registration back: no consumer as a rule.
+    let consumer = merged.consumer.take();
+    drop(outer_state);
+    // All is moved out: there is nothing to drop in what is overwritten.
+    mem::forget(mem::replace(&mut *inner_state, State::Alias(outer)));
+    drop(inner_state);
+    drop(old_worker);
+    drop(consumer);
+    drop(rare);
 }
 
 /// The result, if the promise is settled: moved out, or cloned if it is shared.
@@ -375,14 +424,14 @@ pub(crate) fn share<T: 'static>(cell: &Rc<PromiseCell<T>>, clone: CloneFn<T>) {
     // Borrowed while a clone is made: then it is shared already.
     let Ok(mut state) = root.state.try_borrow_mut() else { return };
     match &mut *state {
-        State::Pending(pending) => pending.clone = Some(clone),
+        State::Pending(pending) => pending.rare().clone = Some(clone),
         State::Done(_, slot) => *slot = Some(clone),
         State::Taken(_) | State::Alias(_) => {}
     }
 }
 
 /// How a handle's waiter is registered: a key, or one of two words that are no key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Watch(u64);
 
 impl Watch {
@@ -395,10 +444,11 @@ impl Watch {
 pub(crate) fn watch<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -> (Watch, Option<Waiter>) {
     let root = follow(cell);
     let mut pending = root.pending_mut().expect("only pending promises are watched");
-    if pending.clone.is_some() {
+    if pending.clone_fn().is_some() {
         return (Watch(pending.waiters.push(waiter).to_word()), None);
     }
-    (Watch::CONSUMER, pending.consumer.replace(waiter))
+    let mut replaced = mem::replace(&mut pending.consumer, waiter);
+    (Watch::CONSUMER, replaced.take())
 }
 
 /// Takes back the registration of a handle; nothing if it has run. Dropping what is returned may run
@@ -410,7 +460,7 @@ pub(crate) fn unwatch<T: 'static>(cell: &Rc<PromiseCell<T>>, watch: Watch) -> Op
         Watch::CONSUMER => {
             let root = follow(cell);
             let mut pending = root.pending_mut()?;
-            match mem::replace(&mut pending.listed_consumer, Watch::NOTHING) {
+            match pending.rare.as_mut().map_or(Watch::NOTHING, |rare| mem::take(&mut rare.listed_consumer)) {
                 Watch::NOTHING => pending.consumer.take(),
                 Watch(key) => super::waiters::remove(Key::of_word(key)),
             }
@@ -439,15 +489,17 @@ pub(crate) fn on_cancel<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -
 pub(crate) fn cancel_step<T: 'static>(cell: &Rc<PromiseCell<T>>, mark: u32) -> CancelStep<T> {
     let root = follow(cell);
     let Some(mut pending) = root.pending_mut() else { return CancelStep::Stop };
-    if mem::replace(&mut pending.cancel_mark, mark) == mark {
+    let node = match pending.cancel_link {
+        CancelLink::Never => return CancelStep::Stop,
+        CancelLink::Itself => return CancelStep::Reject(root.clone()),
+        CancelLink::Work => pending.merged.as_ref().unwrap_or(&root).clone(),
+    };
+    if mem::replace(&mut pending.rare().cancel_mark, mark) == mark {
         return CancelStep::Stop;
     }
-    match &pending.cancel_link {
-        CancelLink::Never => CancelStep::Stop,
-        CancelLink::Itself => CancelStep::Reject(root.clone()),
-        CancelLink::OwnWork => CancelStep::AskWork(root.clone()),
-        CancelLink::Merged(inner) => CancelStep::AskWork(inner.clone()),
-        CancelLink::Leaf(source, token) => CancelStep::AskLeaf(root.clone(), *source, *token),
+    match node.work.forwarded_leaf() {
+        Some((source, token)) => CancelStep::AskLeaf(root.clone(), source, token),
+        None => CancelStep::AskWork(node),
     }
 }
 

@@ -79,7 +79,7 @@ struct RaceWork<T: 'static, R> {
     race: PhantomData<R>,
 }
 
-impl<T: 'static, R> Work for RaceWork<T, R> {
+impl<T: 'static, R, O: 'static> Work<O> for RaceWork<T, R> {
     fn cancel_inputs(&self, walk: &mut Walk) {
         self.inputs.borrow().iter().flatten().for_each(|input| walk.input(input));
     }
@@ -104,7 +104,7 @@ impl<T: 'static, R: Race<T> + 'static> Node for PromiseCell<R::Output, RaceWork<
 
 fn race<T: 'static, R: Race<T> + 'static>(mut inputs: Vec<Option<Promise<T>>>) -> Promise<R::Output> {
     let work = RaceWork { inputs: RefCell::new(Vec::new()), race: PhantomData::<R> };
-    let node = PromiseCell::pending(CancelLink::OwnWork, work);
+    let node = PromiseCell::pending(CancelLink::Work, work);
     let old_waiters: Vec<_> = (0..)
         .zip(inputs.iter_mut().flatten())
         .filter_map(|(index, input)| input.watch(Waiter::node(node.clone(), index)))

@@ -89,7 +89,7 @@ fn conclude<T, C: Collect<T>>((values, error): (Option<C>, Option<Error>)) -> Re
     }
 }
 
-impl<T: 'static, C> Work for GatherWork<T, C> {
+impl<T: 'static, C, O: 'static> Work<O> for GatherWork<T, C> {
     fn cancel_inputs(&self, walk: &mut Walk) {
         self.0.borrow().inputs.iter().flatten().for_each(|input| walk.input(input));
     }
@@ -134,7 +134,7 @@ fn gather<T: 'static, C: Collect<T> + 'static>(
         return settled(conclude(end));
     }
     let mut inputs = mem::take(&mut gather.inputs);
-    let node = PromiseCell::pending(CancelLink::OwnWork, GatherWork(RefCell::new(gather)));
+    let node = PromiseCell::pending(CancelLink::Work, GatherWork(RefCell::new(gather)));
     let old_waiters: Vec<_> = (0..)
         .zip(&mut inputs)
         .filter_map(|(index, input)| input.as_mut()?.watch(Waiter::node(node.clone(), index)))
@@ -247,7 +247,7 @@ impl<A: 'static, B: 'static> Pair<A, B> {
     }
 }
 
-impl<A: 'static, B: 'static> Work for BothWork<A, B> {
+impl<A: 'static, B: 'static, O: 'static> Work<O> for BothWork<A, B> {
     fn cancel_inputs(&self, walk: &mut Walk) {
         let pair = self.0.borrow();
         if let Side::Waiting(first) = &pair.first {
@@ -294,7 +294,7 @@ pub fn both<A: 'static, B: 'static>(first: Promise<A>, second: Promise<B>) -> Pr
         return settled(end.conclude());
     }
     let empty = Pair { first: Side::Ended, second: Side::Ended, error: None };
-    let node = PromiseCell::pending(CancelLink::OwnWork, BothWork(RefCell::new(empty)));
+    let node = PromiseCell::pending(CancelLink::Work, BothWork(RefCell::new(empty)));
     let old_first = pair.first.watch(Waiter::node(node.clone(), 0));
     let old_second = pair.second.watch(Waiter::node(node.clone(), 1));
     *node.work.0.borrow_mut() = pair;

@@ -23,6 +23,7 @@ pub(crate) mod gather;
 mod observe;
 mod resolver;
 mod shared;
+mod spare;
 mod step;
 pub(crate) mod waiters;
 
@@ -402,7 +403,7 @@ impl<T: 'static> Promise<T> {
 }
 
 /// A cell without work, for a resolver.
-pub(crate) fn plain_cell<T: 'static>(cancel_link: CancelLink<T>) -> Rc<PromiseCell<T>> {
+pub(crate) fn plain_cell<T: 'static>(cancel_link: CancelLink) -> Rc<PromiseCell<T>> {
     PromiseCell::pending(cancel_link, Plain)
 }
 

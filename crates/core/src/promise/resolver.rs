@@ -44,7 +44,7 @@ pub fn cancelable<T: 'static>() -> (Promise<T>, Resolver<T>) {
     with_link(CancelLink::Itself)
 }
 
-fn with_link<T: 'static>(link: CancelLink<T>) -> (Promise<T>, Resolver<T>) {
+fn with_link<T: 'static>(link: CancelLink) -> (Promise<T>, Resolver<T>) {
     let cell = plain_cell(link);
     (Promise::of_cell(cell.clone()), Resolver { cell: Some(cell) })
 }

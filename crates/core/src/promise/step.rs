@@ -17,8 +17,8 @@
 use super::cancel::Walk;
 use super::cell::{self, Batch, CancelLink, PromiseCell, Work};
 use super::waiters::{Node, Waiter};
-use super::{IntoPromise, Promise, Repr, call, ready, rejected, settled};
-use crate::source::{Leaf, Watched};
+use super::{IntoPromise, Promise, Repr, call, ready, rejected, settled, spare};
+use crate::source::{Leaf, Source, Watched};
 use crate::storage::{self, Entry};
 use crate::{Error, Result};
 use std::cell::Cell;
@@ -35,13 +35,23 @@ enum Stage<A: 'static, B: 'static, F> {
 
 type StepNode<A, B, F> = PromiseCell<B, StepWork<A, B, F>>;
 
-impl<A: 'static, B: 'static, F> Work for StepWork<A, B, F> {
+impl<A: 'static, B: 'static, F> Work<B> for StepWork<A, B, F> {
     fn cancel_inputs(&self, walk: &mut Walk) {
         let stage = self.0.replace(Stage::Ended);
         if let Stage::Waiting(input, _) = &stage {
             walk.input(input);
         }
         self.0.set(stage);
+    }
+
+    fn forwarded_leaf(&self) -> Option<(&'static dyn Source<B>, u64)> {
+        let stage = self.0.replace(Stage::Ended);
+        let leaf = match &stage {
+            Stage::Forwarding(leaf) => Some((leaf.source, leaf.token)),
+            _ => None,
+        };
+        self.0.set(stage);
+        leaf
     }
 }
 
@@ -93,10 +103,17 @@ where
             cell::settle(&cell, Err(error.read()))
         }
         Repr::Cell(mut handle) => {
-            let cell: Rc<PromiseCell<B>> = node;
+            let cell: Rc<PromiseCell<B>> = node.clone();
             // The handle was the consumer; from here on the merged promise has the outer one's.
             handle.unwatch();
-            cell::merge(cell, &handle.cell)
+            match cell::merge(cell, &handle.cell) {
+                // Not as it is: that would be copied to where it is returned, in other widths.
+                None => {
+                    spare::keep(node);
+                    None
+                }
+                some => some,
+            }
         }
         Repr::Leaf(leaf) => forward(node, leaf),
         Repr::Taken => unreachable!("a promise cannot be returned after it was taken"),
@@ -115,7 +132,6 @@ where
         leaf.forget();
         return cell::settle(&cell, result);
     }
-    cell::set_leaf(&cell::follow(&cell), leaf.source, leaf.token);
     leaf.source.watch(leaf.token, Waiter::node(node.clone(), 0));
     node.work.0.set(Stage::Forwarding(leaf));
     None
@@ -124,42 +140,64 @@ where
 /// A cell that a leaf settles: what a leaf becomes when it is shared or observed.
 pub(super) fn cell_of_leaf<T: 'static>(leaf: Leaf<T>) -> Rc<PromiseCell<T>> {
     type Never<T> = fn(Result<T>, Entry) -> Promise<T>;
-    let link = CancelLink::Leaf(leaf.source, leaf.token);
     let (source, token) = (leaf.source, leaf.token);
     let node: Rc<StepNode<T, T, Never<T>>> =
-        PromiseCell::pending(link, StepWork(Cell::new(Stage::Forwarding(leaf))));
+        PromiseCell::pending(CancelLink::Work, StepWork(Cell::new(Stage::Forwarding(leaf))));
     source.watch(token, Waiter::node(node.clone(), 0));
     node
 }
 
 /// The promise of `callback`'s promise: at once if the input's cell or leaf is settled, else once it is.
-#[inline(never)]
+///
+/// A leaf is handed on in words, not as a whole: what is stored in words and loaded in pairs stalls.
+#[inline(always)]
 fn step<A, B, F>(repr: Repr<A>, callback: F) -> Promise<B>
 where
     A: 'static,
     B: 'static,
     F: FnOnce(Result<A>, Entry) -> Promise<B> + 'static,
 {
-    let leaf = match repr {
-        Repr::Leaf(leaf) => leaf,
-        repr => return step_of_cell(Promise { repr }, callback),
-    };
-    // In words, not as a whole: the node is built from registers.
-    let (source, token) = (leaf.source, leaf.token);
-    let taken = source.take(token);
-    leaf.forget();
-    if let Some(result) = taken {
+    match repr {
+        Repr::Leaf(leaf) => {
+            let (source, token) = (leaf.source, leaf.token);
+            leaf.forget();
+            step_of_leaf(source, token, callback)
+        }
+        repr => step_of_cell(Promise { repr }, callback),
+    }
+}
+
+#[inline(never)]
+fn step_of_leaf<A, B, F>(source: &'static dyn Source<A>, token: u64, callback: F) -> Promise<B>
+where
+    A: 'static,
+    B: 'static,
+    F: FnOnce(Result<A>, Entry) -> Promise<B> + 'static,
+{
+    if let Some(result) = source.take(token) {
         return run(|| callback(result, Entry::AtOnce));
     }
     let work = || {
         let input = Promise { repr: Repr::Leaf(Leaf { source, token, watched: Watched::Yes }) };
         StepWork(Cell::new(Stage::Waiting(input, callback)))
     };
-    let node: Rc<StepNode<A, B, F>> = PromiseCell::build(CancelLink::OwnWork, work);
+    let node: Rc<StepNode<A, B, F>> = new_node(work);
     source.watch(token, storage::carry(Waiter::node(node.clone(), 0)));
     Promise::of_cell(node)
 }
 
+/// A node in the allocation of an ended one, if there is a spare of this kind.
+#[inline(always)]
+fn new_node<A: 'static, B: 'static, F: 'static>(
+    work: impl FnOnce() -> StepWork<A, B, F>,
+) -> Rc<StepNode<A, B, F>> {
+    match spare::take() {
+        Some(spare) => PromiseCell::renew(spare, work),
+        None => PromiseCell::build(CancelLink::Work, work),
+    }
+}
+
+#[inline(never)]
 fn step_of_cell<A, B, F>(mut input: Promise<A>, callback: F) -> Promise<B>
 where
     A: 'static,
@@ -169,8 +207,7 @@ where
     if let Some(result) = input.take_in_place() {
         return run(|| callback(result, Entry::AtOnce));
     }
-    let node: Rc<StepNode<A, B, F>> =
-        PromiseCell::pending(CancelLink::OwnWork, StepWork(Cell::new(Stage::Ended)));
+    let node: Rc<StepNode<A, B, F>> = new_node(|| StepWork(Cell::new(Stage::Ended)));
     let old_waiter = input.watch(storage::carry(Waiter::node(node.clone(), 0)));
     node.work.0.set(Stage::Waiting(input, callback));
     // It may run anything, also this node: that is complete.

@@ -41,7 +41,27 @@ pub(crate) trait Node {
     fn run(self: Rc<Self>, index: u32) -> Option<Batch>;
 }
 
+impl Default for Waiter {
+    fn default() -> Waiter {
+        Waiter::NOBODY
+    }
+}
+
 impl Waiter {
+    /// Told of nothing: what stands in a place for a waiter that is empty. `Option` would cost a third word.
+    pub(crate) const NOBODY: Waiter = Waiter(Told::Task(TaskId::NOBODY));
+
+    #[inline]
+    pub(crate) fn is_nobody(&self) -> bool {
+        matches!(&self.0, Told::Task(id) if *id == TaskId::NOBODY)
+    }
+
+    /// Empties the place.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<Waiter> {
+        if self.is_nobody() { None } else { Some(std::mem::take(self)) }
+    }
+
     /// A waiter for one of a node's inputs. All but the first need a small allocation for their number.
     #[inline(always)]
     pub(crate) fn node(node: Rc<dyn Node>, index: u32) -> Waiter {

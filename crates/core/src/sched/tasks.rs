@@ -48,6 +48,11 @@ pub struct TaskId {
     pub(crate) generation: u32,
 }
 
+impl TaskId {
+    /// No task's: slots are numbered from 0, and never that many.
+    pub(crate) const NOBODY: TaskId = TaskId { slot: u32::MAX, generation: 0 };
+}
+
 struct Slot {
     /// Empty while the task runs, and in free slots.
     body: Option<BoxedTask>,
