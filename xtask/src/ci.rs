@@ -5,6 +5,7 @@
 //! all tests, golden traces and models that ran.
 
 use crate::step::{self, Count, Proof, Step};
+use crate::{behaviours, faults};
 use std::path::{Path, PathBuf};
 
 /// The recorded traces that must pass: the families whose every statement the library offers. May only grow.
@@ -13,13 +14,17 @@ const GOLDEN_FAMILIES: [&str; 5] = ["core", "cancel", "combine", "pause", "stora
 /// The list.
 fn steps() -> Vec<Step> {
     let loom_target = target_folder().join("loom").display().to_string();
-    vec![
+    let mut steps = vec![
         Step::new("format", &["cargo", "fmt", "--all", "--check"]),
         Step::new(
             "clippy",
             &["cargo", "clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"],
         ),
         Step::new("tidy", &["cargo", "xtask", "tidy"]),
+    ];
+    steps.extend(rows_step("behaviours", &behaviours::FINISHED));
+    steps.extend(rows_step("faults", &faults::FINISHED));
+    steps.extend([
         Step::new("tests", &["cargo", "test", "--workspace"]).proven_by(Proof::TestResults),
         golden_step(None).needs("conformance/Cargo.toml"),
         Step::new(
@@ -47,7 +52,8 @@ fn steps() -> Vec<Step> {
             &["cargo", "run", "--release", "-q", "-p", "lisle-cli", "--", "bench", "--quick"],
         )
         .needs("crates/cli/Cargo.toml"),
-    ]
+    ]);
+    steps
 }
 
 /// Every corpus file of a folder; without one, the recorded families that must pass.
@@ -58,6 +64,13 @@ fn golden_step(folder: Option<&str>) -> Step {
         None => words.extend(GOLDEN_FAMILIES.iter().flat_map(|family| ["--family", family])),
     }
     Step::new("golden traces", &words).proven_by(Proof::LastLine)
+}
+
+/// The finished groups of a table, each of whose rows has a test. Without one there is nothing to check.
+fn rows_step(name: &'static str, finished: &[&str]) -> Option<Step> {
+    let mut words = vec!["cargo", "xtask", name];
+    words.extend(finished);
+    (!finished.is_empty()).then(|| Step::new(name, &words).proven_by(Proof::LastLine))
 }
 
 /// Where cargo builds, relative to the root.

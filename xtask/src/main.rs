@@ -4,11 +4,16 @@
 //!   cargo xtask ci               every check, in order; the last line is «N passed, 0 failed»
 //!   cargo xtask tidy [--bless]   the laws that a compiler does not know; --bless rewrites the hashes
 //!   cargo xtask golden [DIR]     the programs of DIR, or the recorded ones, their traces compared with Lwt's
+//!   cargo xtask behaviours [M…]  the behaviours of Lwt's modules M, or of all: which are shown by a test
+//!   cargo xtask faults [A…]      the known faults in the areas A, or in all: which are shown not to be ours
 //! ```
 //!
 //! Not here: anything that a released program needs. No crate may depend on this one.
 
+mod behaviours;
 mod ci;
+mod coverage;
+mod faults;
 mod lex;
 mod step;
 mod tidy;
@@ -17,7 +22,8 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy [--bless] | golden [DIR]";
+const USAGE: &str =
+    "usage: cargo xtask ci | tidy [--bless] | golden [DIR] | behaviours [MODULE…] | faults [AREA…]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +35,8 @@ fn main() -> ExitCode {
         ["tidy", "--bless"] => tidy::run(&root, tidy::Hashes::Rewrite),
         ["golden"] => ci::golden(&root, None),
         ["golden", folder] => ci::golden(&root, Some(folder)),
+        ["behaviours", modules @ ..] => behaviours::run(&root, modules),
+        ["faults", areas @ ..] => faults::run(&root, areas),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

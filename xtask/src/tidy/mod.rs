@@ -37,7 +37,7 @@ pub(crate) struct Violation {
 }
 
 impl Violation {
-    fn new(path: &str, line: usize, advice: impl Into<String>) -> Violation {
+    pub(crate) fn new(path: &str, line: usize, advice: impl Into<String>) -> Violation {
         Violation { path: path.to_owned(), line, advice: advice.into() }
     }
 }
