@@ -9,7 +9,7 @@ use lisle_core::sched::sleep::{advance, sleep_count, sleep_until};
 use lisle_core::sched::tasks::{run_ready, task_count};
 use lisle_core::sched::{pause::paused_count, pause::wake_paused, reset};
 use lisle_core::storage::Key;
-use lisle_core::{Promise, live_waiters, pair, pause, pick, ready, spawn, yield_now};
+use lisle_core::{Promise, choose, live_waiters, pair, pause, pick, ready, rejected, spawn, yield_now};
 use rig::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -98,6 +98,37 @@ fn a_pause_chain_of_two_million_steps_is_flat_and_allocates_nothing() {
     assert_eq!(live_waiters(), 0);
 }
 
+/// BR-147: a loop of continuations keeps one step alive, whichever kind of callback makes the next.
+#[test]
+fn br_147_a_loop_of_five_million_steps_with_error_handlers_is_flat() {
+    fn step(left: u64) -> Promise<u64> {
+        let next = move |()| step(left - 1);
+        match left % 8 {
+            0 if left == 0 => ready(0),
+            0 => pause().bind(next),
+            1 => rejected::<u64>(fail("at once")).catch(move |_| step(left - 1)),
+            2 => ready(()).bind(move |()| pause().bind(next)),
+            3 => pause().bind(|()| Err::<(), _>(fail("later"))).catch(|_| ready(())).bind(next),
+            4 => pause().bind(|()| Err::<u64, _>(fail("later"))).catch(move |_| step(left - 1)),
+            5 => pause().try_bind(next, Err::<u64, _>),
+            6 => pause().finalize(|| ready(())).bind(next),
+            _ => pause().then(move |_| step(left - 1)),
+        }
+    }
+    let end = step(5_000_000);
+    (0..100).for_each(|_| wake_paused());
+    let mut most = BYTES.get();
+    (0..100).for_each(|_| {
+        wake_paused();
+        most = most.max(BYTES.get());
+    });
+    while paused_count() > 0 {
+        wake_paused();
+        assert!(BYTES.get() <= most);
+    }
+    assert_eq!((value(end), live_waiters()), (0, 0));
+}
+
 #[test]
 fn a_chain_of_merged_promises_is_flat() {
     fn inward(left: u64) -> Promise<()> {
@@ -143,15 +174,27 @@ fn a_spare_node_keeps_nothing_of_its_last_life() {
     assert_eq!(Rc::strong_count(&kept), 1);
 }
 
+/// BR-145: a race against a promise that lives long leaves nothing on it, whoever wins and however deep.
 #[test]
-fn a_million_picks_against_one_promise_leave_nothing_on_it() {
+fn br_145_a_million_picks_against_one_promise_leave_nothing_on_it() {
     let (stop, resolver) = pair::<()>();
-    let stop = stop.no_cancel().shared();
+    let stop = stop.shared();
+    let mut now = 0;
     flat(1_000_000, || {
+        value(pick([ready(()), stop.promise()]));
         let (work, done_now) = pair();
         let picked = pick([work, stop.promise()]);
         done_now.resolve(());
         value(picked);
+        now += 1;
+        let timer = pick([stop.promise(), sleep_until(now)]);
+        advance(now);
+        value(timer);
+        let (work, done_now) = pair();
+        let nested = pick([stop.promise(), pick([stop.promise(), choose([work, stop.promise()])])]);
+        done_now.resolve(());
+        value(nested);
+        assert!(live_waiters() <= 1, "no more than the head of the promise's list");
     });
     resolver.resolve(());
 }
@@ -185,8 +228,9 @@ fn a_million_awaited_selects_against_one_promise_leave_nothing_on_it() {
     resolver.resolve(());
 }
 
+/// BR-149: work that is done takes its timer away.
 #[test]
-fn a_million_timeouts_leave_nothing_in_the_wheel() {
+fn br_149_a_million_timeouts_leave_nothing_in_the_wheel() {
     let mut now = 0;
     flat(1_000_000, || {
         now += 1;

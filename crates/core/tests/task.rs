@@ -5,9 +5,11 @@ mod rig;
 use lisle_core::sched::sleep::sleep_until;
 use lisle_core::sched::tasks::{run_ready, task_count};
 use lisle_core::sched::{has_work, reset};
-use lisle_core::{Promise, cancelable, pair, pause, ready, spawn, spawn_queued, try_spawn, yield_now};
+use lisle_core::{
+    Error, Promise, cancelable, pair, pause, pick, ready, spawn, spawn_queued, try_spawn, yield_now,
+};
 use rig::*;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{pending, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
@@ -315,4 +317,45 @@ fn a_promise_under_a_foreign_executor() {
     let slept = sleep_until(0).shared().protected().no_cancel().catch(Err);
     lisle_core::sched::sleep::advance(0);
     assert!(block_on(slept).is_ok());
+}
+
+/// Eight tasks that go on until they are cancelled; the first ends after some laps, if at all.
+fn producers(laps: &Rc<Cell<u64>>, ends_after: Option<u64>) -> Vec<Promise<u64>> {
+    let producer = |number: u64| {
+        let laps = laps.clone();
+        try_spawn(async move {
+            let mut own_laps = 0;
+            while number > 0 || ends_after != Some(own_laps) {
+                own_laps += 1;
+                laps.set(laps.get() + 1);
+                yield_now().await?;
+            }
+            Ok::<_, Error>(number)
+        })
+    };
+    (0..8).map(producer).collect()
+}
+
+/// BR-150: ending a merge ends its producers, whether it was read to its end or its reader was cancelled.
+#[test]
+fn br_150_a_merge_that_ends_leaves_no_producer() {
+    let laps = Rc::new(Cell::new(0));
+    let (own, endless) = (laps.clone(), laps.clone());
+    let ten = try_spawn(async move {
+        for round in 0..10 {
+            assert_eq!(pick(producers(&own, Some(round))).await?, 0);
+        }
+        Ok::<_, Error>(())
+    });
+    run();
+    value(ten);
+    assert_eq!(task_count(), 0);
+    let reader = try_spawn(async move { pick(producers(&endless, None)).await });
+    (0..10).for_each(|_| lap());
+    assert_eq!(task_count(), 9);
+    reader.cancel();
+    run();
+    assert!(error(reader).is_canceled());
+    assert_eq!(task_count(), 0, "a producer goes on");
+    assert!(laps.get() > 80);
 }

@@ -198,6 +198,41 @@ fn cancelling_the_server_cancels_its_connections() {
     });
 }
 
+/// BR-152: connections that end because the server was cancelled are no failures: nobody is told of any.
+#[test]
+fn br_152_a_cancelled_server_tells_of_no_error() {
+    each(|| async {
+        const CLIENTS: usize = 100;
+        let (listener, addr) = listen()?;
+        let (gauge, told) = (Gauge::default(), Rc::new(Cell::new(0)));
+        let (inside, count) = (gauge.clone(), told.clone());
+        lisle::hook::set(move |_| count.set(count.get() + 1));
+        let serve = listener.serve(move |stream| {
+            let inside = inside.enter();
+            async move {
+                let result = echo(stream).await;
+                drop(inside);
+                result
+            }
+        });
+        let server = serve.into_promise();
+        let mut clients = Vec::new();
+        for _ in 0..CLIENTS {
+            let client = TcpStream::connect(addr).await?;
+            client.write_all("a").await?;
+            client.read(Buf::with_capacity(8)).await?;
+            clients.push(client);
+        }
+        assert_eq!(gauge.now(), CLIENTS);
+        server.cancel();
+        assert!(server.await.unwrap_err().is_canceled());
+        laps(3).await?;
+        lisle::hook::reset();
+        assert_eq!((gauge.now(), told.get()), (0, 0));
+        Ok(())
+    });
+}
+
 #[test]
 fn errors_and_panics_stay_with_their_connection_and_are_told() {
     std::panic::set_hook(Box::new(|_| {}));

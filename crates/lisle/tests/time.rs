@@ -168,8 +168,9 @@ fn cancelling_a_timeout_cancels_the_work() {
     });
 }
 
+/// BR-149: a timeout of an hour around fast work leaves no timer.
 #[test]
-fn a_million_timeouts_of_an_hour_leave_nothing() {
+fn br_149_a_million_timeouts_of_an_hour_leave_nothing() {
     each(|| async {
         let before = (sleeps(), lisle::sched::tasks::task_count(), lisle::live_waiters());
         for round in 0..1_000_000 {
