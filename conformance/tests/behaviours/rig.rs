@@ -1,7 +1,14 @@
-//! What the behaviours share: a log, results as text.
+//! What the behaviours share: a log, a hook that collects, results as text, laps without an engine, and an allocator
+//! that counts for each thread.
+//!
+//! Not here: anything that one module of Lwt alone needs.
+//!
+//! # Safety
+//! The only unsafe code here is the counting allocator, which passes every call on to the system's, unchanged.
 
-use lisle_core::{Error, Promise, Shared, State};
-use std::cell::RefCell;
+use lisle_core::{Error, Promise, Result, Shared, State, hook, sched};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::{Cell, RefCell};
 use std::fmt::{Debug, Display};
 use std::rc::Rc;
 
@@ -39,9 +46,22 @@ impl Log {
     }
 }
 
+/// Sends what comes to this thread's hook into a log, as the text of its error.
+pub(crate) fn hook_log() -> Log {
+    let log = Log::default();
+    let lines = log.clone();
+    hook::set(move |failure| lines.add(failure.error()));
+    log
+}
+
 /// An error that is only a word.
 pub(crate) fn fail(word: &str) -> Error {
     Error::message(word)
+}
+
+/// A callback's error: what an exception is in OCaml.
+pub(crate) fn raise<T>(word: &str) -> Result<T> {
+    Err(fail(word))
 }
 
 /// The result of a promise, which must be settled, as text: `Ok("foo")`, `Err(E)`.
@@ -61,3 +81,75 @@ pub(crate) fn state<T: Clone + Debug>(promise: &Shared<T>) -> String {
         State::Rejected(error) => format!("{:?}", Err::<T, _>(error)),
     }
 }
+
+/// One lap of a runtime without engine and clock.
+pub(crate) fn lap() {
+    sched::tasks::run_ready();
+    sched::pause::wake_paused();
+}
+
+/// Laps until there is nothing to do.
+pub(crate) fn run() {
+    const LAPS_MAX: usize = 20_000_000;
+    for _ in 0..LAPS_MAX {
+        if !sched::has_work() {
+            return;
+        }
+        lap();
+    }
+    panic!("there is always more work");
+}
+
+/// Runs a test in a thread with a small stack, so that a recursion over all its links cannot pass.
+pub(crate) fn with_small_stack(test: impl FnOnce() + Send + 'static) {
+    const STACK: usize = 512 << 10;
+    let thread = std::thread::Builder::new().stack_size(STACK).spawn(test).expect("a thread");
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// Bytes allocated and not freed by this thread.
+pub(crate) fn live_bytes() -> isize {
+    BYTES.get()
+}
+
+/// Allocations of this thread during `work`.
+pub(crate) fn allocations(work: impl FnOnce()) -> usize {
+    let before = CALLS.get();
+    work();
+    CALLS.get() - before
+}
+
+struct Counting;
+
+thread_local! {
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+    static BYTES: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: isize) {
+    // The cells have no destructor, so they are there until the thread's last allocation.
+    CALLS.set(CALLS.get() + usize::from(bytes > 0));
+    BYTES.set(BYTES.get() + bytes);
+}
+
+// SAFETY: every call is handed on to the system's allocator as it came; counting touches two thread-local cells and
+// does not allocate.
+#[expect(unsafe_code, reason = "a global allocator cannot be written without")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: the caller keeps `alloc`'s contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        // SAFETY: the caller keeps `dealloc`'s contract, and `at` came from the system's allocator by `alloc` above.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
