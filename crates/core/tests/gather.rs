@@ -142,3 +142,49 @@ fn the_same_shared_promise_counts_for_each_input() {
     resolve.resolve(1);
     assert_eq!(value(values), [1, 1, 1]);
 }
+
+#[test]
+fn inputs_may_settle_each_other_while_they_are_made() {
+    let mut before: Option<lisle_core::Resolver<u32>> = None;
+    let mut chain = |count: u32, rejects: bool| {
+        let inputs = (0..count).map(|n| {
+            match before.take() {
+                Some(earlier) if rejects => earlier.reject(fail("by the next")),
+                Some(earlier) => earlier.resolve(n),
+                None => {}
+            }
+            let (promise, resolver) = pair();
+            before = Some(resolver);
+            promise
+        });
+        let values = all(inputs);
+        assert!(values.is_pending());
+        before.take().expect("the last one").resolve(9);
+        done(values)
+    };
+    assert_eq!(chain(4, false).unwrap(), [1, 2, 3, 9]);
+    assert_eq!(chain(2, true).unwrap_err().to_string(), "by the next");
+}
+
+#[test]
+fn a_clone_may_settle_another_input() {
+    struct Settles(Rc<RefCell<Option<lisle_core::Resolver<Settles>>>>);
+    impl Clone for Settles {
+        fn clone(&self) -> Settles {
+            let other = self.0.borrow_mut().take();
+            if let Some(other) = other {
+                other.resolve(Settles(Rc::default()));
+            }
+            Settles(self.0.clone())
+        }
+    }
+    for pairwise in [false, true] {
+        let (first, resolve_first) = pair();
+        let second = ready(Settles(Rc::new(RefCell::new(Some(resolve_first))))).shared();
+        if pairwise {
+            value(both(first, second.promise()));
+        } else {
+            value(join([first, second.promise()]));
+        }
+    }
+}

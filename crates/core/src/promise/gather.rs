@@ -77,6 +77,19 @@ impl<T: 'static, C: Collect<T>> Gather<T, C> {
         }
     }
 
+    /// Takes the results that are there. Whether it took any: a clone or a drop may have settled an input that
+    /// was passed by.
+    fn take_settled(&mut self, inputs: &mut [Option<Promise<T>>]) -> bool {
+        let mut took = false;
+        for (index, input) in inputs.iter_mut().enumerate() {
+            let Some(result) = input.as_mut().and_then(Promise::take_in_place) else { continue };
+            *input = None;
+            drop(self.put(index, result));
+            took = true;
+        }
+        took
+    }
+
     fn finish(&mut self) -> Option<(Option<C>, Option<Error>)> {
         (self.pending == 0).then(|| (self.values.take(), self.error.take()))
     }
@@ -117,23 +130,14 @@ fn gather<T: 'static, C: Collect<T> + 'static>(
     promises: impl IntoIterator<Item = Promise<T>>,
     values: C,
 ) -> Promise<C::Output> {
+    // All of them first: what makes the next one may settle those before it.
+    let mut inputs: Vec<_> = promises.into_iter().map(Some).collect();
     let mut gather = Gather { inputs: Vec::new(), pending: 0, error: None, values: Some(values) };
-    for (index, promise) in promises.into_iter().enumerate() {
-        match promise.try_take() {
-            Ok(result) => {
-                drop(gather.put(index, result));
-                gather.inputs.push(None);
-            }
-            Err(pending) => {
-                gather.pending += 1;
-                gather.inputs.push(Some(pending));
-            }
-        }
-    }
+    while gather.take_settled(&mut inputs) {}
+    gather.pending = inputs.iter().flatten().count();
     if let Some(end) = gather.finish() {
         return settled(conclude(end));
     }
-    let mut inputs = mem::take(&mut gather.inputs);
     let node = PromiseCell::pending(CancelLink::Work, GatherWork(RefCell::new(gather)));
     let old_waiters: Vec<_> = (0..)
         .zip(&mut inputs)
@@ -287,8 +291,12 @@ impl<A: 'static, B: 'static> Node for PromiseCell<(A, B), BothWork<A, B>> {
 #[doc(alias = "try_join")]
 pub fn both<A: 'static, B: 'static>(first: Promise<A>, second: Promise<B>) -> Promise<(A, B)> {
     let mut error = None;
-    let first = Side::of(first, &mut error);
+    let mut first = Side::of(first, &mut error);
     let second = Side::of(second, &mut error);
+    // To take the second may run anything (a clone), also what settles the first.
+    if let Some(promise) = first.start() {
+        first = Side::of(promise, &mut error);
+    }
     let mut pair = Pair { first, second, error };
     if let Some(end) = pair.finish() {
         return settled(end.conclude());
