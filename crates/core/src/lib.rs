@@ -27,6 +27,7 @@
 
 pub mod error;
 pub mod hook;
+pub mod list;
 mod promise;
 pub mod sched;
 pub mod source;
