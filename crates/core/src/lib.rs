@@ -29,6 +29,7 @@ pub mod error;
 pub mod hook;
 pub mod list;
 mod promise;
+mod result;
 pub mod sched;
 pub mod source;
 pub mod storage;
@@ -42,5 +43,6 @@ pub use promise::{
     Canceler, IntoPromise, Promise, Resolver, Shared, State, Status, cancelable, pair, ready, rejected,
     settled,
 };
+pub use result::both_ok;
 pub use sched::pause::{pause, wake_paused};
 pub use sched::tasks::{YieldNow, spawn, spawn_queued, try_spawn, try_spawn_queued, yield_now};
