@@ -123,8 +123,11 @@
 pub mod __private;
 pub mod io;
 pub mod net;
+pub mod retry;
 mod runtime;
+pub mod throttle;
 pub mod time;
+pub mod timeouts;
 
 pub use lisle_core::{
     Canceler, Error, IntoPromise, Promise, Resolver, Result, Shared, State, Status, YieldNow, all, both,
