@@ -4,5 +4,12 @@
 //! The comment of each test opens with the ids of the rows that it shows, its name begins with the first of them;
 //! `cargo xtask behaviours` compares the tests with the table. What a row's number says more than once is said once.
 
+mod list;
 mod lwt;
+mod ppx;
+mod result;
+mod retry;
 mod rig;
+mod sequence;
+mod throttle;
+mod timeout;
