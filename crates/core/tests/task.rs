@@ -359,3 +359,28 @@ fn br_150_a_merge_that_ends_leaves_no_producer() {
     assert_eq!(task_count(), 0, "a producer goes on");
     assert!(laps.get() > 80);
 }
+
+#[test]
+fn a_loop_of_pauses_is_cancelled_at_its_next_pause_and_cleans_up() {
+    // Cancelled when it waits, and when it is queued since its pause was over.
+    for queued in [false, true] {
+        let task = spawn(async {
+            let mut laps = 0;
+            while pause().await.is_ok() {
+                laps += 1;
+            }
+            pause().await.expect("a cancellation is delivered once");
+            laps
+        });
+        lap();
+        if !queued {
+            run_ready();
+        }
+        task.cancel();
+        for _ in 0..5 {
+            lap();
+        }
+        let laps = value(task);
+        assert!(laps <= 2, "{laps} laps before the cancellation came");
+    }
+}

@@ -16,7 +16,7 @@
 //! may clean up, also asynchronously: promises it begins to wait for meanwhile are not touched. If the poll
 //! meets no such promise, the task waits for a foreign future: it is dropped there. A task that was running
 //! or queued when it was cancelled is polled as usual once and then cancelled. Where the task had its value
-//! already, the value wins, and the first promise it waits for next is cancelled. Until then further calls of
+//! already, the value wins, and the first promise it waits for next is cancelled, at once. Until then further calls of
 //! `cancel` mean the same cancellation; a later one cancels the clean-up.
 //!
 //! The run queue is emptied one generation at a time ([`run_ready`]).
@@ -60,8 +60,6 @@ struct Slot {
     site: &'static Location<'static>,
     generation: u32,
     flags: u8,
-    /// How often a cancellation on its way was put off.
-    postponed: u8,
 }
 
 const QUEUED: u8 = 1;
@@ -78,8 +76,8 @@ const STALE: u8 = 64;
 /// On the list of free slots.
 const FREE: u8 = 128;
 
-/// How often a cancellation is put off since the task goes on to another promise. A task that makes a new
-/// promise at each poll would put it off for ever.
+/// How often a task to be cancelled is polled once more, since it has gone on to another promise. One that
+/// makes a new promise at each poll would put it off for ever.
 const POSTPONED_MAX: u8 = 16;
 
 /// Slots and run queue stand behind one borrow: a yield needs two of them, one to wake and one to put the
@@ -122,11 +120,10 @@ impl Table {
             let entry = &mut self.slots[slot as usize];
             entry.body = body;
             entry.flags = flags;
-            entry.postponed = 0;
             entry.site = site;
             return TaskId { slot, generation: entry.generation };
         }
-        self.grow(Slot { body, waiter: None, site, generation: 0, flags, postponed: 0 })
+        self.grow(Slot { body, waiter: None, site, generation: 0, flags })
     }
 
     #[cold]
@@ -164,13 +161,6 @@ impl Table {
             slot.flags = FREE;
             self.free.push(index);
         }
-    }
-
-    /// Counts a postponed cancellation; `true` if it was one too many.
-    fn postpone(&mut self, index: u32) -> bool {
-        let slot = &mut self.slots[index as usize];
-        slot.postponed += 1;
-        slot.postponed > POSTPONED_MAX
     }
 
     /// A slot has left the run queue. `false` if it was freed while it stood there.
@@ -229,7 +219,6 @@ impl Table {
         }
         if cancel_delivered {
             slot.flags &= !CANCEL;
-            slot.postponed = 0;
         }
         if slot.flags & CANCEL_LATER != 0 {
             slot.flags = slot.flags & !CANCEL_LATER | CANCEL;
@@ -311,11 +300,10 @@ fn drain_mail() {
 #[inline(always)]
 fn poll_picked(picked: Picked, left: &mut usize) -> Option<Picked> {
     let Picked { mut body, id, cancel } = picked;
-    let (mut done, canceling) = poll_with(id, cancel, TaskPoll::resumed(id), |cx| body.as_mut().poll(cx));
-    if !done && canceling != Canceling::No && undeliverable(canceling, id) {
-        let _own_storage = TaskPoll::resumed(id);
-        body.as_mut().stop(Error::canceled());
-        done = true;
+    let (mut done, mut canceling) =
+        poll_with(id, cancel, TaskPoll::resumed(id), |cx| body.as_mut().poll(cx));
+    if !done && canceling != Canceling::No {
+        (done, canceling) = insist(body.as_mut(), id, canceling);
     }
     if done {
         end(id, body);
@@ -327,13 +315,26 @@ fn poll_picked(picked: Picked, left: &mut usize) -> Option<Picked> {
     })
 }
 
+/// Sees to it that a cancellation is delivered: a task that has gone on to another promise is polled once more,
+/// at once, since by the next generation that promise may have its value, and the one after it too: a loop of
+/// pauses. A task that cannot be told is stopped. Whether it is done, and what became of the cancellation.
 #[cold]
-fn undeliverable(canceling: Canceling, id: TaskId) -> bool {
-    match canceling {
-        Canceling::Undelivered => true,
-        Canceling::Postponed => TABLE.with_borrow_mut(|table| table.postpone(id.slot)),
-        Canceling::Delivered | Canceling::No => false,
+fn insist(mut body: Pin<&mut (dyn Task + '_)>, id: TaskId, mut canceling: Canceling) -> (bool, Canceling) {
+    let mut postponed = 0;
+    while canceling == Canceling::Postponed && postponed < POSTPONED_MAX {
+        postponed += 1;
+        let done;
+        (done, canceling) = poll_with(id, true, TaskPoll::resumed(id), |cx| body.as_mut().poll(cx));
+        if done {
+            return (true, canceling);
+        }
     }
+    if canceling == Canceling::Delivered {
+        return (false, canceling);
+    }
+    let _own_storage = TaskPoll::resumed(id);
+    body.stop(Error::canceled());
+    (true, canceling)
 }
 
 /// Ends a task whose output is there.
