@@ -144,7 +144,10 @@ fn result_14_both_fail() {
 
 fn observed(seen: &Rc<Cell<u32>>) -> impl FnOnce(u32) -> Promise<()> + use<> {
     let seen = seen.clone();
-    move |n| ready(seen.set(n + 1))
+    move |n| {
+        seen.set(n + 1);
+        ready(())
+    }
 }
 
 /// RESULT-15: runs on the good side only.

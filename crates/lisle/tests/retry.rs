@@ -176,7 +176,7 @@ fn schedules_stay_in_their_bounds() {
     );
     let waits = |seed| {
         let mut jittered = retry::jitter(seed, retry::constant(Duration::from_secs(2)));
-        (1..200).map(|failed| jittered(failed)).collect::<Vec<_>>()
+        (1..200).map(&mut jittered).collect::<Vec<_>>()
     };
     let (some, others) = (waits(1), waits(2));
     assert_eq!(some, waits(1), "the same seed gives the same waits");

@@ -203,11 +203,12 @@ where
 /// # Panics
 /// If `max` is 0.
 #[track_caller]
-pub fn partition_n<I, P, F>(max: usize, items: I, mut f: F) -> Promise<(Vec<I::Item>, Vec<I::Item>)>
+pub fn partition_n<I, T, P, F>(max: usize, items: I, mut f: F) -> Promise<(Vec<T>, Vec<T>)>
 where
-    I: IntoIterator + 'static,
+    I: IntoIterator<Item = T> + 'static,
+    T: 'static,
     P: IntoPromise<Value = bool>,
-    F: FnMut(&I::Item) -> P + 'static,
+    F: FnMut(&T) -> P + 'static,
 {
     map_n(max, items, move |item| f(&item).into_promise().map(move |belongs| (item, belongs))).map(parted)
 }

@@ -160,11 +160,12 @@ where
 }
 
 /// The elements for which `f` promises `true`, and the others, each in order.
-pub fn partition_p<I, P, F>(items: I, mut f: F) -> Promise<(Vec<I::Item>, Vec<I::Item>)>
+pub fn partition_p<I, T, P, F>(items: I, mut f: F) -> Promise<(Vec<T>, Vec<T>)>
 where
-    I: IntoIterator<Item: 'static>,
+    I: IntoIterator<Item = T>,
+    T: 'static,
     P: IntoPromise<Value = bool>,
-    F: FnMut(&I::Item) -> P,
+    F: FnMut(&T) -> P,
 {
     map_p(items, move |item| f(&item).into_promise().map(move |belongs| (item, belongs))).map(parted)
 }

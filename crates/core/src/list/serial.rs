@@ -304,14 +304,15 @@ where
 /// let (small, large) = list::partition_s([1, 9, 2], |&n| ready(n < 5)).try_take().unwrap().unwrap();
 /// assert_eq!((small, large), (vec![1, 2], vec![9]));
 /// ```
-pub fn partition_s<I, P, F>(items: I, mut f: F) -> Promise<(Vec<I::Item>, Vec<I::Item>)>
+pub fn partition_s<I, T, P, F>(items: I, mut f: F) -> Promise<(Vec<T>, Vec<T>)>
 where
-    I: IntoIterator + 'static,
+    I: IntoIterator<Item = T> + 'static,
+    T: 'static,
     P: IntoPromise<Value = bool>,
-    F: FnMut(&I::Item) -> P + 'static,
+    F: FnMut(&T) -> P + 'static,
 {
     // Each element waits at the end of the first part for its judgement.
-    let begin = move |parts: &mut (Vec<I::Item>, Vec<I::Item>), item: I::Item| {
+    let begin = move |parts: &mut (Vec<T>, Vec<T>), item: T| {
         let judged = f(&item);
         parts.0.push(item);
         judged
