@@ -101,9 +101,12 @@ impl<K: Hash + Eq + 'static> Throttle<K> {
     /// already. O(1).
     ///
     /// Cancelling gives the place up. Dropping the promise does not: its turn is used up.
+    ///
+    /// # Panics
+    /// If `Hash` or `Eq` of the key use this same throttle.
     pub fn wait(&self, key: K) -> Promise<bool> {
+        // `Hash` and `Eq` of the key run with the state borrowed, its destructor never does.
         let entered = self.shared.state.borrow_mut().enter(&self.shared, &key);
-        // Those who wait for the same key compare it with the state borrowed; it is dropped without.
         let promise = match entered {
             Some(Entered::Full) => return ready(false),
             Some(Entered::Passed) => ready(true),
@@ -243,11 +246,11 @@ impl<K: Hash + Eq + 'static> Shared<K> {
 
     fn end_period(self: Rc<Self>) {
         let (passing, forgotten) = self.state.borrow_mut().turn(self.rate);
-        drop(forgotten);
         self.begin_period();
         for resolver in passing {
             resolver.resolve(true);
         }
+        drop(forgotten);
     }
 }
 

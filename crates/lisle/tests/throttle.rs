@@ -86,6 +86,39 @@ fn one_may_be_cancelled_by_another_that_passes() {
     });
 }
 
+/// Acts when it is dropped.
+struct OnDrop(Option<Box<dyn FnOnce()>>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        if let Some(act) = self.0.take() {
+            act();
+        }
+    }
+}
+
+#[test]
+fn one_that_is_cancelled_late_takes_nobody_elses_place() {
+    lisle::run(async {
+        let throttle = Throttle::with_period(2, PERIOD, 2);
+        assert!(value(throttle.wait(0)) && value(throttle.wait(0)));
+        let (first, second) = (throttle.wait(0), throttle.wait(0).shared());
+        let third: Rc<RefCell<Option<Promise<bool>>>> = Rc::default();
+        let (line, late, slot) = (throttle.clone(), second.clone(), third.clone());
+        // Dropped when the first is told to go on: the second has left the line by then, but is not told yet.
+        let act = OnDrop(Some(Box::new(move || {
+            *slot.borrow_mut() = Some(line.wait(0));
+            late.cancel();
+            assert_eq!(line.waiting(), 1, "the third stands where the second stood");
+        })));
+        let first = first.on_cancel(move || drop(act));
+        assert!(first.await.unwrap());
+        assert!(second.await.unwrap_err().is_canceled());
+        let third = third.borrow_mut().take().expect("it waits");
+        assert!(third.await.unwrap());
+    });
+}
+
 #[test]
 fn cancelling_a_million_times_keeps_nothing() {
     let throttle = Throttle::new(1, 2);

@@ -72,7 +72,7 @@ type Unwanted<I, F, T> = (Option<Result<T>>, Option<(I, F)>);
 impl<I, F, T: 'static, C: Collect<T>> Window<I, F, T, C> {
     /// Takes the source out, if an element may begin now.
     fn open(&mut self) -> Option<(I, F)> {
-        if self.busy || self.seats.len() - self.free.len() >= self.max {
+        if self.seats.len() - self.free.len() >= self.max {
             return None;
         }
         let source = self.source.take()?;
