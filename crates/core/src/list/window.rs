@@ -143,7 +143,7 @@ impl<C> End<C> {
     }
 }
 
-impl<I, F, T: 'static, C> Work for WindowWork<I, F, T, C> {
+impl<I, F, T: 'static, C, O: 'static> Work<O> for WindowWork<I, F, T, C> {
     fn cancel_inputs(&self, walk: &mut Walk) {
         self.0.borrow().seats.iter().flatten().for_each(|flight| walk.input(&flight.promise));
     }
@@ -253,7 +253,7 @@ where
         error: None,
         values: Some(values),
     };
-    let node = PromiseCell::pending(CancelLink::OwnWork, WindowWork(RefCell::new(window)));
+    let node = PromiseCell::pending(CancelLink::Work, WindowWork(RefCell::new(window)));
     match fill::<I::IntoIter, F, P, C>(&node) {
         Some(outcome) => settled(outcome),
         None => Promise::of_cell(node),
