@@ -18,10 +18,12 @@ use std::{error, fmt, mem};
 
 use lisle::Runtime;
 use lisle_core::storage::Key;
+use lisle_core::stream::StreamError;
 use lisle_core::{Error, Promise, Resolver, Shared, State, pause, ready, rejected, wake_paused};
 
 use crate::program::{Block, Ending, Fault, K, P, Register, U, Value};
 use crate::run;
+use crate::run::stream::Streams;
 
 /// Error number N of the language.
 #[derive(Debug)]
@@ -35,18 +37,13 @@ impl fmt::Display for Code {
 
 impl error::Error for Code {}
 
-/// How the trace writes an error of one of the library's parts, and whether an error is that one.
-type Named = (&'static str, fn(&Error) -> bool);
-
-const NAMED: &[Named] = &[];
-
 /// An error as the trace writes it.
 pub(crate) fn shown(error: &Error) -> String {
     if error.is_canceled() {
         return "C".to_owned();
     }
-    if let Some((name, _)) = NAMED.iter().find(|(_, is)| is(error)) {
-        return (*name).to_owned();
+    if let Some(error) = error.downcast_ref::<StreamError>() {
+        return format!("{error:?}");
     }
     match error.downcast_ref::<Code>() {
         Some(code) => code.to_string(),
@@ -99,6 +96,7 @@ struct Registers {
     seats: RefCell<BTreeMap<usize, Seat>>,
     displaced: RefCell<Vec<Seat>>,
     keys: [Key<i64>; KEYS],
+    streams: RefCell<Streams>,
     trace: RefCell<Vec<String>>,
     closed: Cell<bool>,
     /// The runtime whose laps the program has; without one, a lap is what core has of it.
@@ -119,6 +117,7 @@ impl Machine {
             seats: RefCell::default(),
             displaced: RefCell::default(),
             keys: Default::default(),
+            streams: RefCell::default(),
             trace: RefCell::default(),
             closed: Cell::new(false),
             runtime,
@@ -150,6 +149,11 @@ impl Machine {
     fn assign_shared(&self, register: P, promise: Shared<i64>) {
         let old = mem::replace(&mut self.0.promises.borrow_mut()[register.0], promise);
         drop(old);
+    }
+
+    /// Gives access to the stream registers; nothing is dropped or called inside.
+    pub(crate) fn with_streams<R>(&self, access: impl FnOnce(&mut Streams) -> R) -> R {
+        access(&mut self.0.streams.borrow_mut())
     }
 
     /// Puts a new promise and its resolver into their registers.
@@ -215,7 +219,8 @@ impl Machine {
         assert!(self.0.closed.get(), "registers are emptied after the program only");
         let (promises, seats) = (self.0.promises.take(), self.0.seats.take());
         let displaced = self.0.displaced.take();
-        drop((displaced, seats, promises));
+        let streams = self.0.streams.take();
+        drop((displaced, seats, promises, streams));
     }
 }
 

@@ -240,7 +240,6 @@ pub(crate) enum Switch {
 
 /// Making, feeding and closing streams.
 #[derive(Debug)]
-#[expect(dead_code, reason = "parsed; the library does not offer it yet")]
 pub(crate) enum Source {
     Unbounded(T),
     Bounded(T, Value),
@@ -257,7 +256,6 @@ pub(crate) enum Source {
 
 /// Reading streams.
 #[derive(Debug)]
-#[expect(dead_code, reason = "parsed; the library does not offer it yet")]
 pub(crate) enum Read {
     Get(P, T),
     Peek(P, T),
@@ -274,7 +272,6 @@ pub(crate) enum Read {
 
 /// Streams made from streams, and iteration.
 #[derive(Debug)]
-#[expect(dead_code, reason = "parsed; the library does not offer it yet")]
 pub(crate) enum Derive {
     Map(T, T, Body),
     MapSequential(T, T, Body),

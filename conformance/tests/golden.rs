@@ -55,3 +55,8 @@ fn pause_on_every_engine() {
         holds_with("pause", Laps::Engine(kind));
     }
 }
+
+#[test]
+fn stream() {
+    holds("stream");
+}

@@ -28,6 +28,6 @@ pub(super) fn run(machine: &Machine, action: &Composition) {
 }
 
 /// FORMAT.md's `enc`: a list as one small integer.
-fn encoded(values: impl IntoIterator<Item = i64>) -> i64 {
+pub(super) fn encoded(values: impl IntoIterator<Item = i64>) -> i64 {
     values.into_iter().fold(0, |code, value| (code * 7 + value + 1) % 1000)
 }

@@ -13,6 +13,7 @@ mod creation;
 mod pause;
 mod sequencing;
 mod storage;
+pub(crate) mod stream;
 
 use crate::machine::{Machine, Scope};
 use crate::program::{Action, Block, Statement};
@@ -28,7 +29,9 @@ pub(crate) fn statements(machine: &Machine, scope: &Scope, statements: &[Stateme
             Action::Composition(action) => composition::run(machine, action),
             Action::Storage(action) => storage::run(machine, scope, action),
             Action::Lock(_) | Action::Pool(_) | Action::Switch(_) => unsupported(statement),
-            Action::Source(_) | Action::Read(_) | Action::Derive(_) => unsupported(statement),
+            Action::Source(action) => stream::source(machine, scope, action),
+            Action::Read(action) => stream::read(machine, scope, action),
+            Action::Derive(action) => stream::derive(machine, scope, action),
         }
     }
 }
@@ -41,7 +44,6 @@ fn unsupported(statement: &Statement) -> ! {
 pub(crate) fn missing(block: &Block) -> Option<&str> {
     block.statements.iter().find_map(|statement| match &statement.action {
         Action::Lock(_) | Action::Pool(_) | Action::Switch(_) => Some(&*statement.word),
-        Action::Source(_) | Action::Read(_) | Action::Derive(_) => Some(&*statement.word),
         action => action.bodies().into_iter().find_map(|body| missing(body)),
     })
 }

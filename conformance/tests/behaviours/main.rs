@@ -10,6 +10,8 @@ mod ppx;
 mod result;
 mod retry;
 mod rig;
+mod seq;
 mod sequence;
+mod stream;
 mod throttle;
 mod timeout;

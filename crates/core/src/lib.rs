@@ -31,8 +31,10 @@ pub mod list;
 mod promise;
 mod result;
 pub mod sched;
+pub mod seq;
 pub mod source;
 pub mod storage;
+pub mod stream;
 pub mod timers;
 
 pub use error::{Error, Result};

@@ -1,5 +1,7 @@
 //! What is `Send` and `Sync`, and how large: compiled, not run.
 
+use lisle_core::seq::Seq;
+use lisle_core::stream::{BoundedPusher, Pusher, Stream};
 use lisle_core::{Error, Promise, Resolver, Shared};
 
 /// Ambiguous, and so an error, for a type that has the trait: a negative bound.
@@ -23,6 +25,10 @@ assert_not!(Shared<u32>: Send);
 assert_not!(Shared<u32>: Sync);
 assert_not!(Resolver<u32>: Send);
 assert_not!(Resolver<u32>: Sync);
+assert_not!(Stream<u32>: Send);
+assert_not!(Pusher<u32>: Send);
+assert_not!(BoundedPusher<u32>: Send);
+assert_not!(Seq<u32>: Send);
 assert_not!(Promise<u32>: Clone);
 assert_not!(Resolver<u32>: Clone);
 

@@ -154,6 +154,10 @@ impl Batch {
         Batch { consumer: waiter, ..Batch::default() }
     }
 
+    pub(crate) fn of(waiters: WaiterList) -> Batch {
+        Batch { waiters, ..Batch::default() }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.consumer.is_nobody() && self.waiters.is_unused() && self.cancel_callbacks.is_unused()
     }

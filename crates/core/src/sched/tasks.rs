@@ -300,8 +300,7 @@ fn drain_mail() {
 #[inline(always)]
 fn poll_picked(picked: Picked, left: &mut usize) -> Option<Picked> {
     let Picked { mut body, id, cancel } = picked;
-    let (mut done, mut canceling) =
-        poll_with(id, cancel, TaskPoll::resumed(id), |cx| body.as_mut().poll(cx));
+    let (mut done, mut canceling) = poll_with(id, cancel, TaskPoll::resumed(id), |cx| body.as_mut().poll(cx));
     if !done && canceling != Canceling::No {
         (done, canceling) = insist(body.as_mut(), id, canceling);
     }
