@@ -19,11 +19,11 @@ use std::{error, fmt, mem};
 use lisle::Runtime;
 use lisle_core::storage::Key;
 use lisle_core::stream::StreamError;
-use lisle_core::{Error, Promise, Resolver, Shared, State, pause, ready, rejected, wake_paused};
+use lisle_core::{Error, Promise, Resolver, Shared, State, Status, pause, ready, rejected, wake_paused};
 
 use crate::program::{Block, Ending, Fault, K, P, Register, U, Value};
-use crate::run;
 use crate::run::stream::Streams;
+use crate::run::{self, sync::Shelf};
 
 /// Error number N of the language.
 #[derive(Debug)]
@@ -93,10 +93,15 @@ const KEYS: usize = 4;
 
 struct Registers {
     promises: RefCell<Vec<Shared<i64>>>,
+    /// The promises of nothing from which registers were made: these have their states.
+    units: RefCell<BTreeMap<usize, Shared<()>>>,
     seats: RefCell<BTreeMap<usize, Seat>>,
     displaced: RefCell<Vec<Seat>>,
     keys: [Key<i64>; KEYS],
     streams: RefCell<Streams>,
+    /// Promises that lost their registers. To the language they go on existing: they take what they wait for.
+    displaced_promises: RefCell<Vec<Shared<i64>>>,
+    shelf: Shelf,
     trace: RefCell<Vec<String>>,
     closed: Cell<bool>,
     /// The runtime whose laps the program has; without one, a lap is what core has of it.
@@ -114,10 +119,13 @@ impl Machine {
         let promises = (0..count).map(|_| ready(0).shared()).collect();
         Machine(Rc::new(Registers {
             promises: RefCell::new(promises),
+            units: RefCell::default(),
             seats: RefCell::default(),
             displaced: RefCell::default(),
             keys: Default::default(),
             streams: RefCell::default(),
+            displaced_promises: RefCell::default(),
+            shelf: Shelf::default(),
             trace: RefCell::default(),
             closed: Cell::new(false),
             runtime,
@@ -146,9 +154,24 @@ impl Machine {
         self.assign_shared(register, promise.shared());
     }
 
+    /// Assigns a promise of nothing as a 0. It is settled at once where what is mapped from it waits until
+    /// deferred callbacks run, and the language shows the difference.
+    pub(crate) fn assign_unit(&self, register: P, promise: Promise<()>) {
+        let unit = promise.shared();
+        self.assign(register, unit.map(|()| 0));
+        self.0.units.borrow_mut().insert(register.0, unit);
+    }
+
     fn assign_shared(&self, register: P, promise: Shared<i64>) {
+        let old_unit = self.0.units.borrow_mut().remove(&register.0);
+        drop(old_unit);
         let old = mem::replace(&mut self.0.promises.borrow_mut()[register.0], promise);
-        drop(old);
+        self.0.displaced_promises.borrow_mut().push(old);
+    }
+
+    /// The registers of locks, pools and switches.
+    pub(crate) fn shelf(&self) -> &Shelf {
+        &self.0.shelf
     }
 
     /// Gives access to the stream registers; nothing is dropped or called inside.
@@ -198,6 +221,10 @@ impl Machine {
 
     /// The state of a register as the trace writes it.
     pub(crate) fn state(&self, register: P) -> String {
+        let unit = self.0.units.borrow().get(&register.0).cloned();
+        if unit.is_some_and(|unit| unit.status() == Status::Fulfilled) {
+            return "0".to_owned();
+        }
         match self.promise(register).state() {
             State::Pending => "-".to_owned(),
             State::Fulfilled(value) => value.to_string(),
@@ -218,9 +245,10 @@ impl Machine {
     pub(crate) fn empty(&self) {
         assert!(self.0.closed.get(), "registers are emptied after the program only");
         let (promises, seats) = (self.0.promises.take(), self.0.seats.take());
-        let displaced = self.0.displaced.take();
+        let displaced = (self.0.displaced.take(), self.0.displaced_promises.take(), self.0.units.take());
         let streams = self.0.streams.take();
         drop((displaced, seats, promises, streams));
+        self.0.shelf.empty();
     }
 }
 

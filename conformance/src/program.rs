@@ -55,7 +55,7 @@ pub(crate) enum Fault {
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) label: u32,
-    pub(crate) statements: Vec<Statement>,
+    pub(crate) statements: Vec<Action>,
     pub(crate) ending: Ending,
 }
 
@@ -69,19 +69,11 @@ pub(crate) enum Ending {
     Ret(P),
 }
 
-/// One statement with the word it is written with, kept for messages.
-#[derive(Debug)]
-pub(crate) struct Statement {
-    pub(crate) word: String,
-    pub(crate) action: Action,
-}
-
 /// Blocks of a statement.
 pub(crate) type Body = Arc<Block>;
 
 /// All statements, one variant for each part of FORMAT.md section 4.
 #[derive(Debug)]
-#[expect(dead_code, reason = "parsed; the library does not offer all of it yet")]
 pub(crate) enum Action {
     Creation(Creation),
     Sequencing(Sequencing),
@@ -95,22 +87,6 @@ pub(crate) enum Action {
     Source(Source),
     Read(Read),
     Derive(Derive),
-}
-
-impl Action {
-    /// The statement's blocks.
-    pub(crate) fn bodies(&self) -> Vec<&Body> {
-        match self {
-            Action::Sequencing(action) => action.bodies(),
-            Action::Storage(Storage::With(_, _, b))
-            | Action::Lock(Lock::Holding(_, _, b))
-            | Action::Pool(Pool::Create(_, _, b) | Pool::Use(_, _, b))
-            | Action::Switch(Switch::Hook(_, b) | Switch::HookOrRun(_, _, b) | Switch::With(_, _, b))
-            | Action::Source(Source::From(_, _, b)) => vec![b],
-            Action::Derive(action) => action.body().into_iter().collect(),
-            _ => Vec::new(),
-        }
-    }
 }
 
 /// When the callbacks of a resolution run.
@@ -149,25 +125,6 @@ pub(crate) enum Sequencing {
     DontWait(Body, Body),
 }
 
-impl Sequencing {
-    fn bodies(&self) -> Vec<&Body> {
-        match self {
-            Sequencing::Bind(_, _, f)
-            | Sequencing::Map(_, _, f)
-            | Sequencing::Catch(_, _, f)
-            | Sequencing::Finalize(_, _, f)
-            | Sequencing::OnSuccess(_, f)
-            | Sequencing::OnFailure(_, f)
-            | Sequencing::OnTermination(_, f)
-            | Sequencing::OnCancel(_, f)
-            | Sequencing::Async(f) => vec![f],
-            Sequencing::Try(_, _, f, g) | Sequencing::OnAny(_, f, g) | Sequencing::DontWait(f, g) => {
-                vec![f, g]
-            }
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(crate) enum Cancellation {
     Cancel(P),
@@ -202,7 +159,6 @@ pub(crate) enum Storage {
 
 /// Mutex, condition and mvar.
 #[derive(Debug)]
-#[expect(dead_code, reason = "parsed; the library does not offer it yet")]
 pub(crate) enum Lock {
     Acquire(P, M, G),
     Release(G),
@@ -219,7 +175,6 @@ pub(crate) enum Lock {
 }
 
 #[derive(Debug)]
-#[expect(dead_code, reason = "parsed; the library does not offer it yet")]
 pub(crate) enum Pool {
     Create(O, Value, Body),
     Use(P, O, Body),
@@ -228,7 +183,6 @@ pub(crate) enum Pool {
 }
 
 #[derive(Debug)]
-#[expect(dead_code, reason = "parsed; the library does not offer it yet")]
 pub(crate) enum Switch {
     Create(S),
     Hook(S, Body),
@@ -281,19 +235,4 @@ pub(crate) enum Derive {
     IterSequential(P, T, Body),
     IterParallel(P, T, Body),
     IterAtMost(P, T, Value, Body),
-}
-
-impl Derive {
-    fn body(&self) -> Option<&Body> {
-        match self {
-            Derive::Map(_, _, f)
-            | Derive::MapSequential(_, _, f)
-            | Derive::Filter(_, _, f)
-            | Derive::FilterSequential(_, _, f)
-            | Derive::IterSequential(_, _, f)
-            | Derive::IterParallel(_, _, f)
-            | Derive::IterAtMost(_, _, _, f) => Some(f),
-            Derive::Append(..) => None,
-        }
-    }
 }

@@ -1,14 +1,13 @@
 //! A family of cases, run and counted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::deviations::Deviations;
 use crate::parse::{Case, Problem, cases};
 use crate::verdict::{Laps, Verdict, judge_with};
 
-/// The counts of one corpus file. Every case is in exactly one of `passed`, `deviating`, `unsupported`,
-/// `failing`.
+/// The counts of one corpus file. Every case is in exactly one of `passed`, `deviating`, `failing`.
 #[derive(Clone, Debug, Default)]
 pub struct Family {
     /// Its name: `core`.
@@ -19,8 +18,6 @@ pub struct Family {
     pub passed: usize,
     /// How many differ and are listed.
     pub deviating: usize,
-    /// How many were not started, by the statement that is missing.
-    pub unsupported: BTreeMap<String, usize>,
     /// The others: name, and what is wrong in one line.
     pub failing: Vec<(String, String)>,
     /// What is wrong with the list itself: listed cases that pass, or that do not exist.
@@ -52,16 +49,15 @@ impl Family {
                 self.stale.push(format!("#{} passes: remove it from the list", case.name));
             }
             (Verdict::Differs(_), Some(_)) => self.deviating += 1,
-            (Verdict::Unsupported(word), _) => *self.unsupported.entry(word).or_default() += 1,
             // A panic or an endless loop is nobody's purpose, so the list does not excuse it.
             (verdict, _) => self.failing.push((case.name.clone(), verdict.reason(case))),
         }
     }
 
-    /// Cases not started and cases gone wrong, and each fault of the list.
+    /// Cases gone wrong, and each fault of the list.
     #[must_use]
     pub fn failed(&self) -> usize {
-        self.unsupported.values().sum::<usize>() + self.failing.len() + self.stale.len()
+        self.failing.len() + self.stale.len()
     }
 }
 
@@ -74,10 +70,6 @@ impl fmt::Display for Family {
         }
         if !self.failing.is_empty() {
             write!(f, ", {} failing", self.failing.len())?;
-        }
-        if !self.unsupported.is_empty() {
-            let words: Vec<String> = self.unsupported.iter().map(|(word, n)| format!("{word} {n}")).collect();
-            write!(f, ", {} unsupported ({})", self.unsupported.values().sum::<usize>(), words.join(", "))?;
         }
         Ok(())
     }

@@ -38,8 +38,6 @@ pub enum Verdict {
     Passed,
     /// Its trace is this one.
     Differs(Vec<String>),
-    /// It was not started: the interpreter or the library cannot execute this statement yet.
-    Unsupported(String),
     /// It panicked with this message.
     Panicked(String),
     /// It did not end.
@@ -60,7 +58,6 @@ impl Verdict {
                 let (expected, actual) = (line(&case.expected), line(actual));
                 format!("trace line {}: expected {expected}, is {actual}", first + 1)
             }
-            Verdict::Unsupported(word) => format!("unsupported: {word}"),
             Verdict::Panicked(message) => format!("panicked: {message}"),
             Verdict::Hung => format!("did not end within {} s", CASE_TIME_MAX.as_secs()),
         }
@@ -82,9 +79,6 @@ pub fn judge(case: &Case) -> Verdict {
 /// If the system gives no thread.
 #[must_use]
 pub fn judge_with(case: &Case, laps: Laps) -> Verdict {
-    if let Some(word) = run::missing(&case.program) {
-        return Verdict::Unsupported(word.to_owned());
-    }
     let (sender, receiver) = mpsc::channel();
     let copy = case.clone();
     let thread = thread::Builder::new().name(case.name.clone());

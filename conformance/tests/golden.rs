@@ -60,3 +60,8 @@ fn pause_on_every_engine() {
 fn stream() {
     holds("stream");
 }
+
+#[test]
+fn sync() {
+    holds("sync");
+}

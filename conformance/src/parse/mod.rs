@@ -13,7 +13,7 @@ use std::iter::Peekable;
 use std::sync::Arc;
 use std::{error, fmt};
 
-use crate::program::{Block, Ending, Statement};
+use crate::program::{Block, Ending};
 use statement::Line;
 
 /// One program of the corpus with the trace that the reference gives for it.
@@ -116,8 +116,7 @@ fn block<'a>(label: u32, lines: &mut Peekable<impl Iterator<Item = Numbered<'a>>
         let mut line = Line::new(text, bodies);
         let read = match statement::ending(&mut line) {
             Some(found) => found.map(|found| ending = found),
-            None => statement::action(&mut line)
-                .map(|action| statements.push(Statement { word: line.word.to_owned(), action })),
+            None => statement::action(&mut line).map(|action| statements.push(action)),
         };
         read.and_then(|()| line.finish()).map_err(|reason| problem(number, format!("{text:?}: {reason}")))?;
     }

@@ -14,36 +14,27 @@ mod pause;
 mod sequencing;
 mod storage;
 pub(crate) mod stream;
+pub(crate) mod sync;
 
 use crate::machine::{Machine, Scope};
-use crate::program::{Action, Block, Statement};
+use crate::program::Action;
 
 /// Runs statements in their order.
-pub(crate) fn statements(machine: &Machine, scope: &Scope, statements: &[Statement]) {
+pub(crate) fn statements(machine: &Machine, scope: &Scope, statements: &[Action]) {
     for statement in statements {
-        match &statement.action {
+        match statement {
             Action::Creation(action) => creation::run(machine, scope, action),
             Action::Sequencing(action) => sequencing::run(machine, scope, action),
             Action::Cancellation(action) => cancellation::run(machine, action),
             Action::Pause(action) => pause::run(machine, action),
             Action::Composition(action) => composition::run(machine, action),
             Action::Storage(action) => storage::run(machine, scope, action),
-            Action::Lock(_) | Action::Pool(_) | Action::Switch(_) => unsupported(statement),
+            Action::Lock(action) => sync::lock(machine, scope, action),
+            Action::Pool(action) => sync::pool(machine, scope, action),
+            Action::Switch(action) => sync::switch(machine, scope, action),
             Action::Source(action) => stream::source(machine, scope, action),
             Action::Read(action) => stream::read(machine, scope, action),
             Action::Derive(action) => stream::derive(machine, scope, action),
         }
     }
-}
-
-fn unsupported(statement: &Statement) -> ! {
-    unreachable!("`missing` names {:?}, so no program with it is started", statement.word)
-}
-
-/// The first statement of a block, at any depth, that cannot be executed yet.
-pub(crate) fn missing(block: &Block) -> Option<&str> {
-    block.statements.iter().find_map(|statement| match &statement.action {
-        Action::Lock(_) | Action::Pool(_) | Action::Switch(_) => Some(&*statement.word),
-        action => action.bodies().into_iter().find_map(|body| missing(body)),
-    })
 }

@@ -1,19 +1,9 @@
 //! Rows LIST-…: iteration over lists, one at a time and side by side.
 
+use crate::rig::{error, value};
 use lisle_core::{Error, IntoPromise, Promise, Resolver, cancelable, list, pair, ready, rejected};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-
-fn value<T>(promise: Promise<T>) -> T {
-    promise.try_take().expect("settled").expect("fulfilled")
-}
-
-fn error<T>(promise: Promise<T>) -> Error {
-    match promise.try_take().expect("settled") {
-        Ok(_) => panic!("fulfilled"),
-        Err(error) => error,
-    }
-}
 
 fn failure() -> Error {
     Error::message("E")

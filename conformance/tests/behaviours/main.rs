@@ -4,8 +4,12 @@
 //! The comment of each test opens with the ids of the rows that it shows, its name begins with the first of them;
 //! `cargo xtask behaviours` compares the tests with the table. What a row's number says more than once is said once.
 
+mod condition;
 mod list;
 mod lwt;
+mod mutex;
+mod mvar;
+mod pool;
 mod ppx;
 mod result;
 mod retry;
@@ -13,5 +17,6 @@ mod rig;
 mod seq;
 mod sequence;
 mod stream;
+mod switch;
 mod throttle;
 mod timeout;

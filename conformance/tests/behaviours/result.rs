@@ -1,5 +1,6 @@
 //! Rows RESULT-…: promises of a `Result`.
 
+use crate::rig::value;
 use lisle_core::{Error, Promise, Resolver, both_ok, pair, ready, rejected, spawn};
 use std::cell::Cell;
 use std::fmt;
@@ -13,10 +14,6 @@ fn ok(n: u32) -> Promise<Outcome> {
 
 fn err(n: u32) -> Promise<Outcome> {
     ready(Err(n))
-}
-
-fn value<T>(promise: Promise<T>) -> T {
-    promise.try_take().expect("settled").expect("fulfilled")
 }
 
 /// RESULT-01: the good value is changed.

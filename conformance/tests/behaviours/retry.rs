@@ -1,17 +1,14 @@
 //! Rows RETRY-…: attempts of operations that may fail for now or for good.
 
+use crate::rig::value;
 use lisle::retry::{self, Attempts, Failed, Failure};
 use lisle::time::sleep;
-use lisle::{Promise, pick, ready};
+use lisle::{pick, ready};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
 type Outcome = Result<u32, Failure<(), ()>>;
-
-fn value<T>(promise: Promise<T>) -> T {
-    promise.try_take().expect("settled").expect("fulfilled")
-}
 
 /// Attempts of an operation that is told its number, from 1.
 fn attempts(operation: impl Fn(u32) -> Outcome + 'static) -> Attempts<u32, (), ()> {

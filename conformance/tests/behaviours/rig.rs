@@ -64,6 +64,30 @@ pub(crate) fn raise<T>(word: &str) -> Result<T> {
     Err(fail(word))
 }
 
+/// The result of a promise, which must be settled.
+#[track_caller]
+pub(crate) fn done<T>(promise: Promise<T>) -> Result<T> {
+    match promise.try_take() {
+        Ok(result) => result,
+        Err(_) => panic!("the promise is pending"),
+    }
+}
+
+/// The value of a promise, which must be fulfilled.
+#[track_caller]
+pub(crate) fn value<T>(promise: Promise<T>) -> T {
+    done(promise).unwrap_or_else(|error| panic!("the promise is rejected: {error}"))
+}
+
+/// The error of a promise, which must be rejected.
+#[track_caller]
+pub(crate) fn error<T>(promise: Promise<T>) -> Error {
+    match done(promise) {
+        Ok(_) => panic!("the promise is fulfilled"),
+        Err(error) => error,
+    }
+}
+
 /// The result of a promise, which must be settled, as text: `Ok("foo")`, `Err(E)`.
 #[track_caller]
 pub(crate) fn result<T: Debug>(promise: Promise<T>) -> String {

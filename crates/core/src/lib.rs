@@ -35,6 +35,7 @@ pub mod seq;
 pub mod source;
 pub mod storage;
 pub mod stream;
+pub mod sync;
 pub mod timers;
 
 pub use error::{Error, Result};

@@ -2,6 +2,9 @@
 
 use lisle_core::seq::Seq;
 use lisle_core::stream::{BoundedPusher, Pusher, Stream};
+use lisle_core::sync::{
+    Barrier, Condition, MVar, Mutex, MutexGuard, Permit, Pool, Pooled, Semaphore, Switch,
+};
 use lisle_core::{Error, Promise, Resolver, Shared};
 
 /// Ambiguous, and so an error, for a type that has the trait: a negative bound.
@@ -29,6 +32,18 @@ assert_not!(Stream<u32>: Send);
 assert_not!(Pusher<u32>: Send);
 assert_not!(BoundedPusher<u32>: Send);
 assert_not!(Seq<u32>: Send);
+assert_not!(Mutex<u32>: Send);
+assert_not!(MutexGuard<u32>: Send);
+assert_not!(Condition<u32>: Send);
+assert_not!(MVar<u32>: Send);
+assert_not!(Semaphore: Send);
+assert_not!(Permit: Send);
+assert_not!(Barrier: Send);
+assert_not!(Pool<u32>: Send);
+assert_not!(Pooled<u32>: Send);
+assert_not!(Switch: Send);
+assert_not!(MutexGuard<u32>: Clone);
+assert_not!(Permit: Clone);
 assert_not!(Promise<u32>: Clone);
 assert_not!(Resolver<u32>: Clone);
 
@@ -40,7 +55,8 @@ const _: fn() = || {
 };
 
 #[test]
-fn an_error_and_a_resolver_are_two_words() {
+fn an_error_a_resolver_and_a_guard_are_two_words() {
+    assert!(size_of::<MutexGuard<[u64; 9]>>() <= 2 * size_of::<usize>());
     assert!(size_of::<Error>() <= 2 * size_of::<usize>());
     assert!(size_of::<Resolver<[u64; 9]>>() <= 2 * size_of::<usize>());
 }

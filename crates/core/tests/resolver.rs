@@ -135,3 +135,50 @@ fn the_end_of_a_thread_with_work_left_is_quiet() {
         .expect("the thread ends without a panic");
     }
 }
+
+#[test]
+fn a_resolver_knows_whether_anybody_can_still_be_told() {
+    let (promise, resolver) = cancelable::<u32>();
+    assert!(resolver.is_wanted());
+    promise.cancel();
+    assert!(!resolver.is_wanted(), "settled");
+    drop(promise);
+
+    let (promise, resolver) = pair::<u32>();
+    let shared = promise.shared();
+    let other = shared.clone();
+    drop(shared);
+    assert!(resolver.is_wanted());
+    drop(other);
+    assert!(!resolver.is_wanted());
+
+    let (promise, resolver) = pair::<u32>();
+    drop(promise.map(|n| n + 1));
+    assert!(resolver.is_wanted(), "by a callback");
+    let (promise, resolver) = pair::<u32>();
+    drop(promise.on_termination(|| {}));
+    assert!(resolver.is_wanted(), "by an observer");
+
+    let (promise, resolver) = pair::<u32>();
+    let shared = promise.shared();
+    let mut awaited = shared.promise();
+    drop(shared);
+    let (_count, waker) = Count::waker();
+    assert!(poll_with(&mut awaited, &waker).is_pending());
+    assert!(resolver.is_wanted());
+    drop(awaited);
+    assert!(!resolver.is_wanted(), "a list that was emptied is no list");
+}
+
+#[test]
+fn a_resolver_sees_who_looks_through_the_promises_it_was_merged_into() {
+    let (promise, resolver) = pair::<u32>();
+    let ((start, go), (first, second)) = (pair::<()>(), pair::<()>());
+    let inner = start.bind(move |()| promise);
+    let outer = first.bind(move |()| inner);
+    second.resolve(());
+    go.resolve(());
+    assert!(resolver.is_wanted());
+    drop(outer);
+    assert!(!resolver.is_wanted());
+}

@@ -132,7 +132,8 @@ pub mod timeouts;
 pub use lisle_core::{
     Canceler, Error, IntoPromise, Promise, Resolver, Result, Shared, State, Status, YieldNow, all, both,
     both_ok, cancelable, choose, hook, join, list, nchoose, nchoose_split, npick, pair, pause, pick, ready,
-    rejected, seq, settled, spawn, spawn_queued, storage, stream, try_spawn, try_spawn_queued, yield_now,
+    rejected, seq, settled, spawn, spawn_queued, storage, stream, sync, try_spawn, try_spawn_queued,
+    yield_now,
 };
 /// For crates that drive the scheduler themselves, such as tests and benchmarks. May change at any time.
 #[doc(hidden)]

@@ -6,25 +6,15 @@
 mod beyond;
 mod rows;
 
+pub(super) use crate::rig::{done, value};
 use lisle_core::stream::{self, Stream, StreamError, create, from};
 use lisle_core::{Error, Promise, ready, rejected};
 use std::cell::Cell;
 use std::rc::Rc;
 
 #[track_caller]
-pub(super) fn done<T: std::fmt::Debug>(promise: Promise<T>) -> Result<T, Error> {
-    promise.try_take().expect("the promise is settled")
-}
-
-#[track_caller]
-pub(super) fn value<T: std::fmt::Debug>(promise: Promise<T>) -> T {
-    done(promise).expect("the promise is fulfilled")
-}
-
-#[track_caller]
-pub(super) fn reason<T: std::fmt::Debug>(promise: Promise<T>) -> StreamError {
-    let error = done(promise).expect_err("the promise is rejected");
-    *error.downcast_ref().expect("an error of streams")
+pub(super) fn reason<T>(promise: Promise<T>) -> StreamError {
+    *crate::rig::error(promise).downcast_ref().expect("an error of streams")
 }
 
 /// A stream with these elements that is still open.

@@ -320,6 +320,32 @@ pub(crate) fn settle<T: 'static>(cell: &Rc<PromiseCell<T>>, result: Result<T>) -
     Some(batch)
 }
 
+/// Whether anybody but `holders` who do not count could still learn how a pending promise ends.
+pub(crate) fn is_wanted<T: 'static>(cell: &Rc<PromiseCell<T>>, holders: usize) -> bool {
+    let root = follow(cell);
+    let (known_of_cell, known_of_root) = match Rc::ptr_eq(&root, cell) {
+        true => (holders + 1, holders + 1),
+        // The cell is also held by the link of the promise that it was merged into; that one by the alias.
+        false => (holders + usize::from(root.links_to(cell)), 2),
+    };
+    Rc::strong_count(cell) > known_of_cell
+        || Rc::strong_count(&root) > known_of_root
+        || root.pending_mut().is_some_and(|pending| pending.is_awaited())
+}
+
+impl<T: 'static> PromiseCell<T> {
+    fn links_to(&self, inner: &Rc<PromiseCell<T>>) -> bool {
+        let pending = self.pending_mut();
+        pending.is_some_and(|pending| pending.merged.as_ref().is_some_and(|cell| Rc::ptr_eq(cell, inner)))
+    }
+}
+
+impl<T: 'static> Pending<T> {
+    fn is_awaited(&self) -> bool {
+        !self.consumer.is_nobody() || !self.waiters.is_empty()
+    }
+}
+
 /// Says that this very cell's rejection need not be looked at.
 pub(crate) fn forgive<T: 'static>(cell: &PromiseCell<T>) {
     cell.observed.set();

@@ -13,7 +13,7 @@
 //!
 //! The files: `cell.rs` states, `waiters.rs` lists, `step.rs` the node of bind, map, catch…, `observe.rs`
 //! callbacks without a result, `gather.rs` join, both, all, `choose.rs` choose, pick, …, `cancel.rs`
-//! cancellation, `resolver.rs`, `shared.rs`, `future.rs`.
+//! cancellation, `resolver.rs`, `shared.rs`, `future.rs`, `probe.rs` who still looks.
 
 pub(crate) mod cancel;
 pub(crate) mod cell;
@@ -21,6 +21,7 @@ pub(crate) mod choose;
 mod future;
 pub(crate) mod gather;
 mod observe;
+pub(crate) mod probe;
 mod resolver;
 mod shared;
 mod spare;

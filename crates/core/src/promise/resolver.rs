@@ -100,6 +100,21 @@ impl<T: 'static> Resolver<T> {
     pub fn is_pending(&self) -> bool {
         self.cell.as_ref().is_some_and(|cell| cell::follow(cell).status() == Status::Pending)
     }
+
+    /// Whether somebody could still learn how the promise ends: it is pending, and there is a handle of it, or
+    /// a callback. Whoever hands out something scarce asks first, and takes the next in line if not.
+    ///
+    /// ```
+    /// let (promise, resolver) = lisle_core::pair::<u32>();
+    /// assert!(resolver.is_wanted());
+    /// drop(promise);
+    /// assert!(!resolver.is_wanted());
+    /// ```
+    #[doc(alias = "is_closed")]
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.cell.as_ref().is_some_and(|cell| self.is_pending() && cell::is_wanted(cell, 1))
+    }
 }
 
 impl<T: 'static> Drop for Resolver<T> {

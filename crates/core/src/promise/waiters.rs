@@ -233,6 +233,12 @@ impl WaiterList {
         self.0 == 0
     }
 
+    /// Whether nobody is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_sentinel_alone = |slab: &RefCell<Slab>| slab.borrow().entries[self.0 as usize].older == self.0;
+        self.0 == 0 || SLAB.try_with(is_sentinel_alone).unwrap_or(true)
+    }
+
     /// Adds the newest waiter.
     pub(crate) fn push(&mut self, waiter: Waiter) -> Key {
         let pushed = SLAB.try_with(|slab| {
