@@ -5,6 +5,7 @@
 //! `cargo xtask behaviours` compares the tests with the table. What a row's number says more than once is said once.
 
 mod condition;
+mod direct;
 mod list;
 mod lwt;
 mod mutex;

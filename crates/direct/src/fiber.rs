@@ -22,14 +22,14 @@
 //!
 //! Not here: sizes and reuse of stacks (`stack.rs`), who spawns (`spawn.rs`), streams (`io.rs`).
 
-use crate::stack::{self, Stack};
-use corosensei::{Coroutine, CoroutineResult, Yielder};
+use crate::stack::{self, Occupied, Stack};
+use corosensei::{CoroutineResult, Yielder};
 use lisle::{Error, IntoPromise, Result, YieldNow, yield_now};
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -161,16 +161,15 @@ impl Drop for CloseOnUnwind<'_> {
     }
 }
 
-type FiberCoroutine<T> = Coroutine<(), (), T, Stack>;
-
-/// The future of a fiber. See the module page for its states; each is told by which of the two options is
-/// filled.
+/// The future of a fiber. See the module page for its states; each is told by which of the two is filled.
 ///
-/// Two options and not one enum: the body and the coroutine are then moved as they are, with no tag around.
+/// Two fields and not one enum: the body is then moved as it is, with no tag around.
 pub(crate) struct FiberFuture<F, T> {
     body: Option<F>,
-    coroutine: Option<FiberCoroutine<T>>,
+    occupied: Occupied<T>,
     stack_size: usize,
+    /// Where it was spawned.
+    site: &'static Location<'static>,
 }
 
 // Nothing inside is pinned: the body is moved to the stack before it runs, and stacks do not move.
@@ -183,20 +182,20 @@ where
 {
     /// `stack_size` as made by [`stack::rounded`].
     #[inline]
-    pub(crate) fn new(body: F, stack_size: usize) -> FiberFuture<F, T> {
-        FiberFuture { body: Some(body), coroutine: None, stack_size }
+    pub(crate) fn new(body: F, stack_size: usize, site: &'static Location<'static>) -> FiberFuture<F, T> {
+        FiberFuture { body: Some(body), occupied: Occupied::VACANT, stack_size, site }
     }
 
     /// Moves the body onto a stack. Nothing of it has run yet.
     #[inline]
-    fn start(&mut self, waker: &Waker) -> Option<FiberCoroutine<T>> {
-        let body = self.body.take()?;
+    fn start(&mut self, waker: &Waker) {
+        let Some(body) = self.body.take() else { return };
         let stack = stack::acquire(self.stack_size).unwrap_or_else(|| map_or_reject(self.stack_size));
         let waker = waker.clone();
-        Some(Coroutine::with_stack(stack, move |yielder, ()| {
+        self.occupied.begin(stack, self.site, move |yielder| {
             let resumed_in_panic = Cell::new(thread::panicking());
             body(&Fiber { yielder, waker, closing: Cell::new(false), resumed_in_panic })
-        }))
+        });
     }
 
     #[cold]
@@ -214,29 +213,27 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        if self.coroutine.is_none() {
-            self.coroutine = self.start(cx.waker());
+        if self.occupied.is_vacant() {
+            self.start(cx.waker());
         }
-        let Some(coroutine) = &mut self.coroutine else { Self::polled_after_end() };
-        // A panic of the body comes out of `resume`; core's poll turns it into the rejection `Panicked`, and
-        // our drop takes the stack back.
-        match coroutine.resume(()) {
-            CoroutineResult::Yield(()) => Poll::Pending,
-            CoroutineResult::Return(output) => {
-                self.close();
-                Poll::Ready(output)
-            }
+        // A panic of the body comes out of `resume`; core's poll turns it into the rejection `Panicked`. In
+        // either case it then drops this future, which gives the stack back.
+        match self.occupied.resume() {
+            Some(CoroutineResult::Yield(())) => Poll::Pending,
+            Some(CoroutineResult::Return(output)) => Poll::Ready(output),
+            None => Self::polled_after_end(),
         }
     }
 }
 
-impl<F, T> FiberFuture<F, T> {
+impl<F, T> Drop for FiberFuture<F, T> {
     /// Unwinds the stack, if the fiber is suspended, and gives it back.
     #[inline]
-    fn close(&mut self) {
-        let Some(mut coroutine) = self.coroutine.take() else { return };
-        let unwound = if coroutine.done() { Ok(()) } else { unwind(&mut coroutine) };
-        stack::release(self.stack_size, coroutine.into_stack());
+    fn drop(&mut self) {
+        let unwound = if self.occupied.is_suspended() { unwind(&mut self.occupied) } else { Ok(()) };
+        if let Some(stack) = self.occupied.vacate() {
+            stack::release(self.stack_size, stack);
+        }
         if let Err(panic) = unwound {
             resume_unwind(panic);
         }
@@ -246,14 +243,8 @@ impl<F, T> FiberFuture<F, T> {
 /// Runs the destructors of a suspended fiber. A panic of theirs is caught, because out of a coroutine's own
 /// destructor it would abort.
 #[cold]
-fn unwind<T>(coroutine: &mut FiberCoroutine<T>) -> thread::Result<()> {
-    catch_unwind(AssertUnwindSafe(|| coroutine.force_unwind()))
-}
-
-impl<F, T> Drop for FiberFuture<F, T> {
-    fn drop(&mut self) {
-        self.close();
-    }
+fn unwind<T>(occupied: &mut Occupied<T>) -> thread::Result<()> {
+    catch_unwind(AssertUnwindSafe(|| occupied.unwind()))
 }
 
 #[cold]

@@ -7,8 +7,9 @@
 
 use crate::fiber::{Fiber, FiberFuture};
 use crate::stack;
-use lisle::{Error, Promise, Runtime, spawn_queued, try_spawn_queued};
-use std::panic::resume_unwind;
+use lisle::sched::tasks::{spawn_queued_built, try_spawn_queued_built};
+use lisle::{Error, Promise, Runtime};
+use std::panic::{Location, resume_unwind};
 
 /// Starts a fiber: queued now, run in the next generation of the run queue.
 ///
@@ -26,7 +27,8 @@ where
     T: 'static,
     F: FnOnce(&Fiber<'_>) -> T + 'static,
 {
-    spawn_queued(FiberFuture::new(body, stack::SIZE_DEFAULT))
+    let site = Location::caller();
+    spawn_queued_built(|| FiberFuture::new(body, stack::SIZE_DEFAULT, site))
 }
 
 /// Starts a fiber whose body returns a `Result`; its error rejects the promise. Otherwise like [`spawn`].
@@ -43,7 +45,8 @@ where
     E: Into<Error> + 'static,
     F: FnOnce(&Fiber<'_>) -> Result<T, E> + 'static,
 {
-    try_spawn_queued(FiberFuture::new(body, stack::SIZE_DEFAULT))
+    let site = Location::caller();
+    try_spawn_queued_built(|| FiberFuture::new(body, stack::SIZE_DEFAULT, site))
 }
 
 /// Runs a fiber on a fresh runtime of this thread: a whole program in direct style.
@@ -58,6 +61,7 @@ where
 ///
 /// # Panics
 /// If the body panics, or if no runtime can be started (see [`lisle::run`]).
+#[track_caller]
 pub fn run<T, F>(body: F) -> T
 where
     T: 'static,
@@ -111,7 +115,8 @@ impl Builder {
         T: 'static,
         F: FnOnce(&Fiber<'_>) -> T + 'static,
     {
-        spawn_queued(FiberFuture::new(body, self.stack_size))
+        let site = Location::caller();
+        spawn_queued_built(|| FiberFuture::new(body, self.stack_size, site))
     }
 
     /// Like [`try_spawn`].
@@ -122,6 +127,7 @@ impl Builder {
         E: Into<Error> + 'static,
         F: FnOnce(&Fiber<'_>) -> Result<T, E> + 'static,
     {
-        self.spawn(body).bind(|result| result)
+        let site = Location::caller();
+        try_spawn_queued_built(|| FiberFuture::new(body, self.stack_size, site))
     }
 }

@@ -3,12 +3,13 @@
 //! ```text
 //!            lowest address                                               highest
 //!   mapping: ├─ guard page ─┤╌╌╌╌ untouched: costs nothing ╌╌╌╌├─ used ─┤ stagger ┤
-//!                  ▲ a fiber that grows into it ends the process (SIGSEGV); nothing below is written
+//!                  ▲ a fiber that grows into it ends the process (`overflow.rs`); nothing below is written
 //!
 //!   idle ──acquire──► a fiber's first poll … until it is done, or dropped and unwound ──release──► idle
 //! ```
 //!
-//! A stack belongs to its coroutine until that is done; only then can it come back here. Idle stacks lie in a
+//! A stack belongs to an [`Occupied`], together with its coroutine, until that is done; only then can it come
+//! back here. Idle stacks lie in a
 //! pool per thread, last in, first out, since the one used last is in the caches. The pool keeps the pages
 //! that were touched: at most [`IDLE_MAX`] stacks of each size, and [`drop_idle`] lets them all go.
 //!
@@ -18,14 +19,17 @@
 //! yield takes 20.4 ns without, 18.0 over 16 lines, 16.8 over 32.
 //!
 //! # Safety
-//! The only unsafe file of this crate, for one `impl`: a foreign trait asks us to promise what a stack is.
+//! Unsafe for one `impl`: a foreign trait asks us to promise what a stack is.
 //!
 //! Not here: a fiber that was spawned and has not run yet has no stack.
 #![allow(unsafe_code)]
 
+use crate::overflow::Guarded;
 use corosensei::stack::{DefaultStack, Stack as _, StackPointer};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::panic::Location;
 
 /// The usual size of a stack. Address space only: of these bytes, a fiber costs the pages it has touched.
 ///
@@ -58,20 +62,28 @@ const STAGGER_ROOM: usize = SIZE_STEP;
 const _: () = assert!(STAGGER_STEP * STAGGER_STEPS <= STAGGER_ROOM);
 const _: () = assert!(STAGGER_STEP.is_multiple_of(corosensei::stack::STACK_ALIGNMENT));
 
-/// A mapping with a guard page, and where its stack begins.
-///
-/// Two words, so that it travels in registers. The three of `DefaultStack` were stored and loaded again at
-/// each hand-over: 6 ns more for spawning and joining a fiber.
-pub(crate) struct Stack {
+/// A mapping with a guard page, and where its stack begins. One word, so that it travels in a register.
+pub(crate) struct Stack(Box<Mapping>);
+
+struct Mapping {
     base: StackPointer,
-    mapping: Box<DefaultStack>,
+    /// Goes before the pages: another stack may lie there at once.
+    guarded: Guarded,
+    pages: DefaultStack,
 }
 
-// SAFETY: the mapping keeps the contract (guard page at its limit, aligned base) and is owned by `self`, so
-// it stays mapped until the coroutine that owns `self` is done and gives it back. `base` is set once, in `map`:
-// below the mapping's own by a multiple of the alignment and no more than `STAGGER_ROOM`, which was added to the
-// size; so at least SIZE_MIN bytes lie between it and the guard page.
-unsafe impl corosensei::stack::Stack for Stack {
+/// Where a stack lies, for the coroutine on it.
+pub(crate) struct Bounds {
+    base: StackPointer,
+    limit: StackPointer,
+}
+
+// SAFETY: the mapping keeps the contract (guard page at its limit, aligned base). It stays mapped as long as the
+// coroutine that has these bounds: only `Occupied::begin` makes any, and an `Occupied` gives its stack away, or
+// drops it, only after its coroutine. `base` is set once, in `map`: below the mapping's own by a multiple of the
+// alignment and no more than `STAGGER_ROOM`, which was added to the size; so at least SIZE_MIN bytes lie between
+// it and the guard page.
+unsafe impl corosensei::stack::Stack for Bounds {
     #[inline]
     fn base(&self) -> StackPointer {
         self.base
@@ -79,7 +91,71 @@ unsafe impl corosensei::stack::Stack for Stack {
 
     #[inline]
     fn limit(&self) -> StackPointer {
-        self.mapping.limit()
+        self.limit
+    }
+}
+
+/// A stack and the coroutine on it, or nothing yet, or nothing any more.
+///
+/// The stack lies beside the coroutine, not in it: to get it out, the coroutine would be moved, and in other
+/// widths than the switch has just written it in. That stalls: 4 ns of 45 for spawning and joining a fiber.
+pub(crate) struct Occupied<T> {
+    coroutine: Option<Coroutine<(), (), T, Bounds>>,
+    /// Goes after the coroutine: fields are dropped in their order.
+    stack: Option<Stack>,
+}
+
+impl<T: 'static> Occupied<T> {
+    /// Makes a coroutine of `body`, which begins with the first [`Occupied::resume`]. Only on a vacant one.
+    #[inline]
+    pub(crate) fn begin(
+        &mut self,
+        stack: Stack,
+        site: &'static Location<'static>,
+        body: impl FnOnce(&Yielder<(), ()>) -> T + 'static,
+    ) {
+        assert!(self.coroutine.is_none(), "a stack has one coroutine");
+        stack.0.guarded.set_site(site);
+        let bounds = Bounds { base: stack.0.base, limit: stack.0.pages.limit() };
+        self.stack = Some(stack);
+        self.coroutine = Some(Coroutine::with_stack(bounds, move |yielder, ()| body(yielder)));
+    }
+
+    /// Lets the coroutine go on; `None` if there is none.
+    #[inline]
+    pub(crate) fn resume(&mut self) -> Option<CoroutineResult<(), T>> {
+        Some(self.coroutine.as_mut()?.resume(()))
+    }
+}
+
+impl<T> Occupied<T> {
+    pub(crate) const VACANT: Occupied<T> = Occupied { coroutine: None, stack: None };
+
+    /// Whether the coroutine has not come to its end.
+    #[inline]
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.coroutine.as_ref().is_some_and(|coroutine| !coroutine.done())
+    }
+
+    /// Whether there is no coroutine.
+    #[inline]
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.coroutine.is_none()
+    }
+
+    /// Runs the destructors of a suspended coroutine; a panic of theirs comes out of here.
+    pub(crate) fn unwind(&mut self) {
+        if let Some(coroutine) = &mut self.coroutine {
+            coroutine.force_unwind();
+        }
+    }
+
+    /// Gives back the stack of a coroutine that has come to its end.
+    #[inline]
+    pub(crate) fn vacate(&mut self) -> Option<Stack> {
+        // Before its stack: it may still have to be unwound.
+        self.coroutine = None;
+        self.stack.take()
     }
 }
 
@@ -100,8 +176,8 @@ pub(crate) fn rounded(size: usize) -> usize {
     size.max(SIZE_MIN).next_multiple_of(SIZE_STEP)
 }
 
-/// An idle stack of this rounded size.
-#[inline]
+/// An idle stack of this rounded size. A call, so that the stack goes in registers.
+#[inline(never)]
 pub(crate) fn acquire(size: usize) -> Option<Stack> {
     let idle = CLASSES
         .try_with(|classes| classes.borrow_mut().iter_mut().find(|class| class.size == size)?.idle.pop());
@@ -112,15 +188,16 @@ pub(crate) fn acquire(size: usize) -> Option<Stack> {
 #[cold]
 pub(crate) fn map(size: usize) -> io::Result<Stack> {
     debug_assert!(size >= SIZE_MIN);
-    let mapping = Box::new(DefaultStack::new(size + STAGGER_ROOM)?);
+    let pages = DefaultStack::new(size + STAGGER_ROOM)?;
     let mapped = MAPPED.replace(MAPPED.get().wrapping_add(1));
     let stagger = mapped % STAGGER_STEPS * STAGGER_STEP;
-    let base = StackPointer::new(mapping.base().get() - stagger).expect("no mapping begins at zero");
-    Ok(Stack { base, mapping })
+    let base = StackPointer::new(pages.base().get() - stagger).expect("no mapping begins at zero");
+    let guard = pages.limit().get()..pages.base().get() - size - STAGGER_ROOM;
+    Ok(Stack(Box::new(Mapping { base, guarded: Guarded::new(guard, size), pages })))
 }
 
-/// Takes back a stack whose coroutine is done.
-#[inline]
+/// Takes back a stack whose coroutine is done. A call, so that the stack comes in registers.
+#[inline(never)]
 pub(crate) fn release(size: usize, stack: Stack) {
     // At the thread's end the pool may be gone before the last fiber is; the stack is unmapped then.
     let _ = CLASSES.try_with(|classes| keep(&mut classes.borrow_mut(), size, stack));

@@ -61,8 +61,8 @@ pub(super) trait Task {
     /// Drops the future where it stands; the output is this error.
     fn stop(self: Pin<&mut Self>, error: Error);
 
-    /// Moves the output into an `Option<Result<T>>`.
-    fn take_output(self: Pin<&mut Self>, output: &mut dyn Any);
+    /// Moves the output into an `Option<Result<T>>` and frees the rest.
+    fn take_output(self: Pin<Box<Self>>, output: &mut dyn Any);
 
     /// The error, if that is the output.
     fn error(self: Pin<&mut Self>) -> Option<Error>;
@@ -85,9 +85,9 @@ impl<F: Future + 'static, S: Outcome<F::Output> + 'static> Task for Body<F, S> {
         self.finish(Err(error));
     }
 
-    fn take_output(self: Pin<&mut Self>, output: &mut dyn Any) {
+    fn take_output(mut self: Pin<Box<Self>>, output: &mut dyn Any) {
         let slot = output.downcast_mut::<Option<Result<S::Value>>>().expect("a task's promise has its type");
-        if let BodyProjection::Done { output } = self.project() {
+        if let BodyProjection::Done { output } = self.as_mut().project() {
             *slot = output.take();
         }
     }
@@ -104,7 +104,14 @@ impl<F: Future, S: Outcome<F::Output>> Body<F, S> {
     /// Moves the future to the heap, once: `Box::pin(Body::Running { .. })` builds it on the stack first.
     #[inline]
     pub(super) fn boxed(future: F) -> Pin<Box<Body<F, S>>> {
-        Box::into_pin(Box::write(Box::new_uninit(), Body::Running { future }))
+        Body::built(|| future)
+    }
+
+    /// Builds the future on the heap: the box comes first, so that nothing has to be moved there.
+    #[inline]
+    pub(super) fn built(build: impl FnOnce() -> F) -> Pin<Box<Body<F, S>>> {
+        let place = Box::new_uninit();
+        Box::into_pin(Box::write(place, Body::Running { future: build() }))
     }
 
     /// Polls the future, which must not be done; a panic is an output.

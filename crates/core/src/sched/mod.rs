@@ -19,16 +19,20 @@
 //! batches back instead of calling: depth first, newest first, with a heap stack, so a chain of a million
 //! promises needs no more machine stack than one.
 //!
-//! The files: `tasks.rs` slab, run queue and cancel; `body.rs` a task's allocation; `flag.rs` what a poll is
+//! The files: `tasks.rs` life of a task; `table.rs` slab and run queue; `kept.rs` waiters in a word; `sites.rs`
+//! places of spawns; `body.rs` a task's allocation; `flag.rs` what a poll is
 //! for; `waker.rs` integer wakers (unsafe); `mailbox.rs` wakes from other threads; `pause.rs`, `sleep.rs`
 //! leaves, and `rejected.rs` what both remember.
 
 mod body;
 mod flag;
+mod kept;
 pub mod mailbox;
 pub mod pause;
 mod rejected;
+mod sites;
 pub mod sleep;
+mod table;
 pub mod tasks;
 pub(crate) mod waker;
 mod yields;
@@ -156,6 +160,15 @@ fn step_batch(top: &mut Batch, below: &mut Vec<(Batch, AtStart)>) {
                 below.push((rest, AtStart::new()));
             }
         }
+    }
+}
+
+/// Makes room in a slab that is full: by a sixteenth, not by doubling. With a million tasks doubling keeps
+/// up to a million empty slots.
+fn reserve_some<S>(slab: &mut Vec<S>) {
+    const GROWTH_MIN: usize = 16;
+    if slab.len() == slab.capacity() {
+        slab.reserve_exact((slab.len() / 16).max(GROWTH_MIN));
     }
 }
 

@@ -9,22 +9,42 @@
 //! their capacity. Pauses made while a generation is woken belong to the next one, so each has the engine's
 //! turn before it.
 
+use super::TaskId;
 use super::rejected::Rejected;
 use crate::hook::{FailureKind, report};
+use crate::promise::waiters::{Node, Told};
 use crate::promise::{Status, call};
 use crate::source::{CancelReply, Source, leaf};
 use crate::{Error, Promise, Result, Waiter};
 use std::cell::RefCell;
 use std::mem;
+use std::rc::Rc;
 
+/// The waiter is taken apart: as a whole it would be stored in words and loaded in a pair, which stalls the
+/// processor (1000 chains of pauses: 42.7 ns a step, 41.3 without).
 enum Entry {
     /// Paused, nobody waits for it yet.
     Idle,
-    Watched(Waiter),
+    /// Paused, and a node waits for it.
+    Node(Rc<dyn Node>),
+    /// Paused, and a task waits for it.
+    Task(TaskId),
     /// Paused, and its handle was dropped: nobody will ever wait for it.
     Released,
     /// Cancelled or woken: not counted any more.
     Gone,
+}
+
+impl Entry {
+    /// Whoever waits. Nothing else is in an entry.
+    #[inline(always)]
+    fn into_waiter(self) -> Option<Waiter> {
+        match self {
+            Entry::Node(node) => Some(Waiter(Told::Node(node))),
+            Entry::Task(id) => Some(Waiter(Told::Task(id))),
+            Entry::Idle | Entry::Released | Entry::Gone => None,
+        }
+    }
 }
 
 struct Table {
@@ -99,18 +119,22 @@ impl Source<()> for Pauses {
         })
     }
 
+    #[inline]
     fn watch(&self, token: u64, waiter: Waiter) {
+        let new = match waiter.0 {
+            Told::Node(node) => Entry::Node(node),
+            Told::Task(id) => Entry::Task(id),
+        };
         let old = TABLE.with_borrow_mut(|table| match table.entry(token) {
+            // Nearly always. The entry has just been written: to take it out as a whole would stall too.
             Some(entry @ Entry::Idle) => {
-                *entry = Entry::Watched(waiter);
-                None
+                *entry = new;
+                Entry::Idle
             }
-            Some(entry) => Some(mem::replace(entry, Entry::Watched(waiter))),
-            None => Some(Entry::Watched(waiter)),
+            Some(entry) => mem::replace(entry, new),
+            None => new,
         });
-        if let Some(old) = old {
-            drop_entry(old);
-        }
+        drop(old);
     }
 
     fn unwatch(&self, token: u64) {
@@ -125,10 +149,7 @@ impl Source<()> for Pauses {
             let old = mem::replace(entry, Entry::Gone);
             table.live -= 1;
             table.rejected.put(token, Error::canceled());
-            match old {
-                Entry::Watched(waiter) => CancelReply::Settled(Some(waiter)),
-                _ => CancelReply::Settled(None),
-            }
+            CancelReply::Settled(old.into_waiter())
         })
     }
 
@@ -141,12 +162,6 @@ impl Source<()> for Pauses {
         });
         drop(old);
     }
-}
-
-#[cold]
-#[inline(never)]
-fn drop_entry(entry: Entry) {
-    drop(entry);
 }
 
 /// A promise that is fulfilled after the engine had one turn.
@@ -218,7 +233,7 @@ fn next_woken() -> Option<Waiter> {
                 continue;
             }
             table.live -= 1;
-            if let Entry::Watched(waiter) = mem::replace(entry, Entry::Gone) {
+            if let Some(waiter) = mem::replace(entry, Entry::Gone).into_waiter() {
                 return Some(waiter);
             }
         }
@@ -243,7 +258,7 @@ pub(crate) fn abandon() -> usize {
         let current = mem::take(&mut table.current);
         entries.extend((0..).zip(current).map(|(index, entry)| (token(table.generation, index), entry)));
         for (token, entry) in &entries {
-            if matches!(entry, Entry::Watched(_) | Entry::Idle) {
+            if matches!(entry, Entry::Node(_) | Entry::Task(_) | Entry::Idle) {
                 table.rejected.put(*token, Error::abandoned());
             }
         }
@@ -253,7 +268,7 @@ pub(crate) fn abandon() -> usize {
     });
     let count = entries.len();
     for (_, entry) in entries {
-        if let Entry::Watched(waiter) = entry {
+        if let Some(waiter) = entry.into_waiter() {
             waiter.wake();
         }
     }

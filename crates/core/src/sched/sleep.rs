@@ -4,35 +4,51 @@
 //! entry of the wheel, no allocation of its own; cancelling or dropping it takes it out of the wheel in O(1).
 //! Not here: clocks and durations (`lisle::time`).
 
+use super::kept::{Kept, Nodes};
 use super::rejected::Rejected;
+use super::tasks::{kept_task, wake_kept};
 use crate::promise::Status;
+use crate::promise::waiters::Told;
 use crate::source::{CancelReply, Source, leaf};
 use crate::timers::{TimerKey, Timers};
 use crate::{Error, Promise, Result, Waiter};
 use std::cell::RefCell;
+use std::mem;
 
 struct Table {
-    wheel: Timers<Entry>,
+    wheel: Timers<Kept>,
+    nodes: Nodes,
     /// Tokens rejected and not taken yet.
     rejected: Rejected,
-    due: Vec<Entry>,
-}
-
-struct Entry {
-    waiter: Option<Waiter>,
-    token: u64,
+    due: Vec<Kept>,
 }
 
 thread_local! {
-    static TABLE: RefCell<Table> =
-        const { RefCell::new(Table { wheel: Timers::new(), rejected: Rejected::new(), due: Vec::new() }) };
+    static TABLE: RefCell<Table> = const {
+        RefCell::new(Table {
+            wheel: Timers::new(),
+            nodes: Nodes::new(),
+            rejected: Rejected::new(),
+            due: Vec::new(),
+        })
+    };
 }
 
 struct Sleeps;
 
 impl Table {
-    fn entry(&mut self, token: u64) -> Option<&mut Entry> {
+    fn entry(&mut self, token: u64) -> Option<&mut Kept> {
         self.wheel.get_mut(TimerKey::from_bits(token))
+    }
+
+    /// Sets who is told. What comes back (the one before, or this one, if the sleep is over) is to be dropped
+    /// outside of the borrow.
+    #[must_use]
+    fn set_waiter(&mut self, token: u64, waiter: Option<Waiter>) -> Option<Waiter> {
+        let Some(entry) = self.wheel.get_mut(TimerKey::from_bits(token)) else { return waiter };
+        let kept = waiter.map_or(Kept::NOBODY, |waiter| self.nodes.keep(waiter));
+        let old = mem::replace(entry, kept);
+        self.nodes.give_back(old)
     }
 }
 
@@ -54,20 +70,23 @@ impl Source<()> for Sleeps {
     }
 
     fn watch(&self, token: u64, waiter: Waiter) {
-        let old = TABLE.with_borrow_mut(|table| table.entry(token)?.waiter.replace(waiter));
+        let old = TABLE.with_borrow_mut(|table| table.set_waiter(token, Some(waiter)));
         drop(old);
     }
 
     fn unwatch(&self, token: u64) {
-        let old = TABLE.with_borrow_mut(|table| table.entry(token)?.waiter.take());
+        let old = TABLE.with_borrow_mut(|table| table.set_waiter(token, None));
         drop(old);
     }
 
     fn cancel(&self, token: u64) -> CancelReply {
         TABLE.with_borrow_mut(|table| match table.wheel.cancel(TimerKey::from_bits(token)) {
-            Some(entry) => {
+            Some(kept) => {
                 table.rejected.put(token, Error::canceled());
-                CancelReply::Settled(entry.waiter)
+                CancelReply::Settled(match kept_task(kept) {
+                    Some(id) => Some(Waiter(Told::Task(id))),
+                    None => table.nodes.give_back(kept),
+                })
             }
             None => CancelReply::Later,
         })
@@ -77,7 +96,8 @@ impl Source<()> for Sleeps {
         let old = TABLE.try_with(|table| {
             let table = &mut *table.borrow_mut();
             table.rejected.forget(token);
-            table.wheel.cancel(TimerKey::from_bits(token))
+            let kept = table.wheel.cancel(TimerKey::from_bits(token))?;
+            table.nodes.give_back(kept)
         });
         drop(old);
     }
@@ -86,13 +106,8 @@ impl Source<()> for Sleeps {
 /// A promise fulfilled by the first [`advance`] to `deadline` or later. Cancelable; dropping it forgets the
 /// timer.
 pub fn sleep_until(deadline: u64) -> Promise<()> {
-    let token = TABLE.with_borrow_mut(|table| {
-        let key = table.wheel.insert(deadline, Entry { waiter: None, token: 0 });
-        let token = key.to_bits();
-        table.entry(token).expect("just inserted").token = token;
-        token
-    });
-    leaf(&Sleeps, token)
+    let key = TABLE.with_borrow_mut(|table| table.wheel.insert(deadline, Kept::NOBODY));
+    leaf(&Sleeps, key.to_bits())
 }
 
 /// The earliest moment at which [`advance`] may have something to do.
@@ -110,29 +125,35 @@ pub fn sleep_count() -> usize {
 /// Fulfils the sleeps that are due at `now`, in order of their deadlines, each as a resolution of its own.
 pub fn advance(now: u64) {
     let mut due = TABLE.with_borrow_mut(|table| {
-        let mut due = std::mem::take(&mut table.due);
+        let mut due = mem::take(&mut table.due);
         table.wheel.expire(now, &mut due);
         due
     });
-    for entry in due.drain(..) {
-        if let Some(waiter) = entry.waiter {
-            waiter.wake();
-        }
+    for kept in due.drain(..) {
+        tell(kept);
     }
     TABLE.with_borrow_mut(|table| table.due = due);
+}
+
+/// Tells the waiter of a sleep that has left the wheel.
+fn tell(kept: Kept) {
+    if kept.task_slot().is_some() {
+        wake_kept(kept);
+    } else if let Some(waiter) = TABLE.with_borrow_mut(|table| table.nodes.give_back(kept)) {
+        waiter.wake();
+    }
 }
 
 /// Rejects all sleeps with `Abandoned`; how many there were.
 pub(crate) fn abandon() -> usize {
     let due = TABLE.with_borrow_mut(|table| {
-        let mut due = Vec::new();
-        table.wheel.drain(&mut due);
-        for entry in &due {
-            table.rejected.put(entry.token, Error::abandoned());
+        let drained = table.wheel.drain_keyed();
+        for (key, _) in &drained {
+            table.rejected.put(key.to_bits(), Error::abandoned());
         }
-        due
+        drained
     });
     let count = due.len();
-    due.into_iter().filter_map(|entry| entry.waiter).for_each(Waiter::wake);
+    due.into_iter().for_each(|(_, kept)| tell(kept));
     count
 }

@@ -6,9 +6,10 @@
 //!                                                        └──handle was dropped─────────────────► free
 //! ```
 //!
-//! The slot owns the boxed future while it is idle or queued; while it runs, the poll holds the box and the
-//! slot is empty, so nothing is borrowed when user code runs. The output stays in that same box until the
-//! promise takes it: one allocation for a task, none for waiting.
+//! The table (`table.rs`) holds the slots and the run queue. A slot owns the boxed future while it is idle or
+//! queued; while it runs, the poll holds the box and the slot is empty, so nothing is borrowed when user code
+//! runs. The output stays in that same box until the promise takes it: one allocation for a task, none for
+//! waiting.
 //!
 //! # Cancelling a task
 //! `cancel` sets a flag and queues the task; the next poll runs with `canceling` up, and every promise the
@@ -24,17 +25,16 @@
 use super::body::{Body, BoxedTask, Fallible, Outcome, Plain, Task};
 use super::flag::{Canceling, poll_with};
 pub(crate) use super::flag::{cancel_delivered, cancel_postponed, canceling};
-use super::waker::{GENERATION_MASK, SLOTS_MAX};
+use super::kept::Kept;
+use super::table::{CANCEL, CANCEL_LATER, DETACHED, DONE, Ended, Picked, QUEUED, RUNNING, Table};
 pub use super::yields::{YieldNow, yield_now};
 use super::{mailbox, waker};
 use crate::hook::{FailureKind, report};
-use crate::promise::waiters::Told;
 use crate::promise::{Status, call, settled};
 use crate::source::{CancelReply, Source, leaf};
 use crate::storage::{self, TaskPoll};
 use crate::{Error, Promise, Result, Waiter};
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -53,202 +53,12 @@ impl TaskId {
     pub(crate) const NOBODY: TaskId = TaskId { slot: u32::MAX, generation: 0 };
 }
 
-struct Slot {
-    /// Empty while the task runs, and in free slots.
-    body: Option<BoxedTask>,
-    waiter: Option<Waiter>,
-    site: &'static Location<'static>,
-    generation: u32,
-    flags: u8,
-}
-
-const QUEUED: u8 = 1;
-const RUNNING: u8 = 2;
-const DONE: u8 = 4;
-/// The promise was dropped: nobody takes the output.
-const DETACHED: u8 = 8;
-/// The next poll delivers a cancellation.
-const CANCEL: u8 = 16;
-/// The poll after the next one does.
-const CANCEL_LATER: u8 = 32;
-/// Freed while it stood in the run queue: nobody's until it has left that.
-const STALE: u8 = 64;
-/// On the list of free slots.
-const FREE: u8 = 128;
-
 /// How often a task to be cancelled is polled once more, since it has gone on to another promise. One that
 /// makes a new promise at each poll would put it off for ever.
 const POSTPONED_MAX: u8 = 16;
 
-/// Slots and run queue stand behind one borrow: a yield needs two of them, one to wake and one to put the
-/// task back and take the next. With a cell for each it took five: 314 instructions instead of 241, and a
-/// queued spawn 87 ns instead of 72.
-struct Table {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-    live: usize,
-    ready: VecDeque<u32>,
-}
-
 thread_local! {
-    static TABLE: RefCell<Table> = const {
-        RefCell::new(Table { slots: Vec::new(), free: Vec::new(), live: 0, ready: VecDeque::new() })
-    };
-}
-
-/// A task taken out of its slot to be polled.
-struct Picked {
-    body: BoxedTask,
-    id: TaskId,
-    cancel: bool,
-}
-
-/// What is left to do for a task that is done, with nothing borrowed.
-enum Ended {
-    Told,
-    Tell(Waiter),
-    /// Nobody takes the output of this body.
-    Lost(BoxedTask, &'static Location<'static>),
-}
-
-impl Table {
-    /// A slot with these flags, and this body unless it runs already.
-    #[inline]
-    fn occupy(&mut self, site: &'static Location<'static>, flags: u8, body: Option<BoxedTask>) -> TaskId {
-        self.live += 1;
-        if let Some(slot) = self.free.pop() {
-            let entry = &mut self.slots[slot as usize];
-            entry.body = body;
-            entry.flags = flags;
-            entry.site = site;
-            return TaskId { slot, generation: entry.generation };
-        }
-        self.grow(Slot { body, waiter: None, site, generation: 0, flags })
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, slot: Slot) -> TaskId {
-        assert!(self.slots.len() < SLOTS_MAX, "over {SLOTS_MAX} tasks on one thread");
-        self.slots.push(slot);
-        TaskId { slot: self.slots.len() as u32 - 1, generation: 0 }
-    }
-
-    #[inline]
-    fn slot(&mut self, id: TaskId) -> Option<&mut Slot> {
-        self.slots.get_mut(id.slot as usize).filter(|slot| slot.generation == id.generation)
-    }
-
-    /// Frees a slot; what it held is to be dropped outside of the borrow.
-    #[must_use]
-    fn free(&mut self, index: u32) -> (Option<BoxedTask>, Option<Waiter>) {
-        let slot = &mut self.slots[index as usize];
-        let freed = (slot.body.take(), slot.waiter.take());
-        self.free_emptied(index);
-        freed
-    }
-
-    /// Frees a slot that has neither body nor waiter.
-    #[inline]
-    fn free_emptied(&mut self, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        slot.generation = slot.generation.wrapping_add(1) & GENERATION_MASK;
-        self.live -= 1;
-        // A slot that is queued still would wake its next task for nothing.
-        if slot.flags & QUEUED != 0 {
-            slot.flags = QUEUED | STALE;
-        } else {
-            slot.flags = FREE;
-            self.free.push(index);
-        }
-    }
-
-    /// A slot has left the run queue. `false` if it was freed while it stood there.
-    #[inline]
-    fn dequeue(&mut self, index: u32) -> bool {
-        let slot = &mut self.slots[index as usize];
-        slot.flags &= !QUEUED;
-        if slot.flags & STALE == 0 {
-            return true;
-        }
-        slot.flags = FREE;
-        self.free.push(index);
-        false
-    }
-
-    #[inline]
-    fn wake(&mut self, id: TaskId) {
-        if let Some(slot) = self.slots.get_mut(id.slot as usize)
-            && slot.generation == id.generation
-            && slot.flags & (QUEUED | DONE | FREE) == 0
-        {
-            slot.flags |= QUEUED;
-            self.ready.push_back(id.slot);
-        }
-    }
-
-    /// The next task to poll, of a generation of which `left` are left.
-    #[inline]
-    fn pick_next(&mut self, left: &mut usize) -> Option<Picked> {
-        while *left > 0 {
-            *left -= 1;
-            let index = self.ready.pop_front()?;
-            if !self.dequeue(index) {
-                continue;
-            }
-            let slot = &mut self.slots[index as usize];
-            if slot.flags & DONE == 0
-                && let Some(body) = slot.body.take()
-            {
-                slot.flags |= RUNNING;
-                let id = TaskId { slot: index, generation: slot.generation };
-                return Some(Picked { body, id, cancel: slot.flags & CANCEL != 0 });
-            }
-        }
-        None
-    }
-
-    /// Puts a polled body back into its slot.
-    #[inline]
-    fn put_back(&mut self, id: TaskId, body: BoxedTask, cancel_delivered: bool) {
-        let slot = &mut self.slots[id.slot as usize];
-        slot.body = Some(body);
-        slot.flags &= !RUNNING;
-        if slot.flags & (CANCEL | CANCEL_LATER) == 0 {
-            return;
-        }
-        if cancel_delivered {
-            slot.flags &= !CANCEL;
-        }
-        if slot.flags & CANCEL_LATER != 0 {
-            slot.flags = slot.flags & !CANCEL_LATER | CANCEL;
-        }
-        if slot.flags & CANCEL != 0 {
-            self.wake(id);
-        }
-    }
-
-    /// Keeps the body of a task that is done until its output is taken. A task that waits for it is queued
-    /// here.
-    #[inline]
-    fn end(&mut self, id: TaskId, body: BoxedTask) -> Ended {
-        let slot = &mut self.slots[id.slot as usize];
-        if slot.flags & DETACHED != 0 {
-            return Ended::Lost(body, slot.site);
-        }
-        slot.body = Some(body);
-        slot.flags = slot.flags & !RUNNING | DONE;
-        match &slot.waiter {
-            None => Ended::Told,
-            Some(Waiter(Told::Task(id))) => {
-                let id = *id;
-                slot.waiter = None;
-                self.wake(id);
-                Ended::Told
-            }
-            Some(_) => slot.waiter.take().map_or(Ended::Told, Ended::Tell),
-        }
-    }
+    static TABLE: RefCell<Table> = const { RefCell::new(Table::new()) };
 }
 
 /// Queues a task, if it is alive and not queued yet. Own thread only.
@@ -258,24 +68,37 @@ pub(crate) fn wake(id: TaskId) {
     let _ = TABLE.try_with(|table| table.borrow_mut().wake(id));
 }
 
+/// As [`wake`], for a waiter that was kept.
+pub(super) fn wake_kept(kept: Kept) {
+    let _ = TABLE.try_with(|table| table.borrow_mut().wake_kept(kept));
+}
+
+/// The task that waits, if it is alive.
+pub(super) fn kept_task(kept: Kept) -> Option<TaskId> {
+    TABLE.try_with(|table| table.borrow().kept_task(kept)).ok().flatten()
+}
+
 /// Whether a task is queued.
 pub(crate) fn has_ready() -> bool {
-    TABLE.with_borrow(|table| !table.ready.is_empty())
+    TABLE.with_borrow(|table| table.ready_count() > 0)
 }
 
 /// Tasks that are not finished or whose output was not taken.
 #[must_use]
 pub fn task_count() -> usize {
-    TABLE.with_borrow(|table| table.live)
+    TABLE.with_borrow(Table::live_count)
 }
 
 /// Polls the tasks that are queued now, each once; those they wake come in the next generation. Returns how
 /// many ran.
 pub fn run_ready() -> usize {
     collect_mail();
-    let generation = TABLE.with_borrow(|table| table.ready.len());
-    let mut left = generation;
-    let mut next = TABLE.with_borrow_mut(|table| table.pick_next(&mut left));
+    let (generation, mut left, mut next) = TABLE.with_borrow_mut(|table| {
+        let generation = table.ready_count();
+        let mut left = generation;
+        let next = table.pick_next(&mut left);
+        (generation, left, next)
+    });
     while let Some(picked) = next {
         next = poll_picked(picked, &mut left);
     }
@@ -412,19 +235,42 @@ where
 /// ```
 #[track_caller]
 pub fn spawn_queued<F: Future<Output: 'static> + 'static>(future: F) -> Promise<F::Output> {
-    queue::<F, Plain>(future, Location::caller())
+    queue(Body::<F, Plain>::boxed(future), Location::caller())
+}
+
+/// As [`spawn_queued`], with a future that is built where it stays, after its allocation: for futures of which
+/// moving is a good part of the cost. `build` should not panic; if it does, so does this.
+#[inline]
+#[track_caller]
+pub fn spawn_queued_built<F>(build: impl FnOnce() -> F) -> Promise<F::Output>
+where
+    F: Future<Output: 'static> + 'static,
+{
+    queue(Body::<F, Plain>::built(build), Location::caller())
+}
+
+/// As [`spawn_queued_built`], with a future of a `Result`, as in [`try_spawn_queued`].
+#[inline]
+#[track_caller]
+pub fn try_spawn_queued_built<T, E, F>(build: impl FnOnce() -> F) -> Promise<T>
+where
+    T: 'static,
+    E: Into<Error> + 'static,
+    F: Future<Output = std::result::Result<T, E>> + 'static,
+{
+    queue(Body::<F, Fallible>::built(build), Location::caller())
 }
 
 #[inline]
-fn queue<F, S>(future: F, site: &'static Location<'static>) -> Promise<S::Value>
+fn queue<F, S>(body: Pin<Box<Body<F, S>>>, site: &'static Location<'static>) -> Promise<S::Value>
 where
     F: Future + 'static,
     S: Outcome<F::Output> + 'static,
 {
-    let body: BoxedTask = Body::<F, S>::boxed(future);
+    let body: BoxedTask = body;
     let id = TABLE.with_borrow_mut(|table| {
         let id = table.occupy(site, QUEUED, Some(body));
-        table.ready.push_back(id.slot);
+        table.enqueue(id);
         id
     });
     storage::task_queued(id);
@@ -461,7 +307,7 @@ where
     E: Into<Error> + 'static,
     F: Future<Output = std::result::Result<T, E>> + 'static,
 {
-    queue::<F, Fallible>(future, Location::caller())
+    queue(Body::<F, Fallible>::boxed(future), Location::caller())
 }
 
 fn promise_of<T: 'static>(id: TaskId) -> Promise<T> {
@@ -481,7 +327,7 @@ impl<T: 'static> Source<T> for Tasks<T> {
         let id = id_of(token);
         let taken = TABLE.with_borrow_mut(|table| match table.slot(id) {
             None => Some(None),
-            Some(slot) if slot.flags & DONE == 0 => None,
+            Some(slot) if !slot.has(DONE) => None,
             Some(slot) => {
                 // Its waiter was told.
                 let body = slot.body.take();
@@ -490,8 +336,8 @@ impl<T: 'static> Source<T> for Tasks<T> {
             }
         })?;
         let mut output: Option<Result<T>> = None;
-        if let Some(mut body) = taken {
-            body.as_mut().take_output(&mut output);
+        if let Some(body) = taken {
+            body.take_output(&mut output);
         }
         // Returned as it lies: taken apart and put together again it would go through memory once more.
         if output.is_none() {
@@ -503,7 +349,7 @@ impl<T: 'static> Source<T> for Tasks<T> {
     fn status(&self, token: u64) -> Status {
         TABLE.with_borrow_mut(|table| {
             let Some(slot) = table.slot(id_of(token)) else { return Status::Rejected };
-            if slot.flags & DONE == 0 {
+            if !slot.has(DONE) {
                 return Status::Pending;
             }
             match slot.body.as_mut().and_then(|body| body.as_mut().error()) {
@@ -514,12 +360,12 @@ impl<T: 'static> Source<T> for Tasks<T> {
     }
 
     fn watch(&self, token: u64, waiter: Waiter) {
-        let old = TABLE.with_borrow_mut(|table| table.slot(id_of(token))?.waiter.replace(waiter));
+        let old = TABLE.with_borrow_mut(|table| table.set_waiter(id_of(token), Some(waiter)));
         drop(old);
     }
 
     fn unwatch(&self, token: u64) {
-        let old = TABLE.with_borrow_mut(|table| table.slot(id_of(token))?.waiter.take());
+        let old = TABLE.with_borrow_mut(|table| table.set_waiter(id_of(token), None));
         drop(old);
     }
 
@@ -527,9 +373,9 @@ impl<T: 'static> Source<T> for Tasks<T> {
         let id = id_of(token);
         let wakes = TABLE.with_borrow_mut(|table| match table.slot(id) {
             // A cancellation that is on its way stands for this one too: a second would hit the clean-up.
-            Some(slot) if slot.flags & (DONE | CANCEL | CANCEL_LATER) == 0 => {
-                let busy = slot.flags & (QUEUED | RUNNING) != 0;
-                slot.flags |= if busy { CANCEL_LATER } else { CANCEL };
+            Some(slot) if !slot.has(DONE | CANCEL | CANCEL_LATER) => {
+                let busy = slot.has(QUEUED | RUNNING);
+                slot.raise(if busy { CANCEL_LATER } else { CANCEL });
                 !busy
             }
             _ => false,
@@ -545,12 +391,12 @@ impl<T: 'static> Source<T> for Tasks<T> {
         let freed = TABLE.try_with(|table| {
             let table = &mut *table.borrow_mut();
             let slot = table.slot(id)?;
-            if slot.flags & DONE != 0 {
-                let site = slot.site;
+            if slot.has(DONE) {
+                let site = table.site(id.slot);
                 return Some((table.free(id.slot), Some(site)));
             }
-            slot.flags |= DETACHED;
-            Some(((None, slot.waiter.take()), None))
+            slot.raise(DETACHED);
+            Some(((None, table.set_waiter(id, None)), None))
         });
         let Ok(Some(((Some(mut body), _), Some(site)))) = freed else { return };
         report_lost(body.as_mut(), site);
@@ -560,15 +406,10 @@ impl<T: 'static> Source<T> for Tasks<T> {
 
 /// Drops all tasks; whoever waits for one is told `Abandoned`. How many there were.
 pub(crate) fn abandon() -> usize {
-    let count = TABLE.with_borrow(|table| table.slots.len());
+    let count = TABLE.with_borrow(Table::slot_count);
     let mut dropped = 0;
     for index in 0..count as u32 {
-        let freed = TABLE.with_borrow_mut(|table| {
-            let slot = &table.slots[index as usize];
-            let id = TaskId { slot: index, generation: slot.generation };
-            let alive = slot.body.is_some() && slot.flags & (DONE | RUNNING) == 0;
-            alive.then(|| (id, table.free(index)))
-        });
+        let freed = TABLE.with_borrow_mut(|table| table.abandon(index));
         let Some((id, (body, waiter))) = freed else { continue };
         dropped += 1;
         // Its destructors are its own code.
@@ -580,11 +421,6 @@ pub(crate) fn abandon() -> usize {
             waiter.wake();
         }
     }
-    // What stays queued is running just now: its caller called this.
-    TABLE.with_borrow_mut(|table| {
-        let mut ready = std::mem::take(&mut table.ready);
-        ready.retain(|&index| table.slots[index as usize].flags & STALE == 0 || table.dequeue(index));
-        table.ready = ready;
-    });
+    TABLE.with_borrow_mut(Table::sweep_ready);
     dropped
 }

@@ -20,7 +20,7 @@ use super::tasks::{self, TaskId};
 use std::ptr;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
-const SLOT_BITS: u32 = 24;
+pub(super) const SLOT_BITS: u32 = 24;
 const GENERATION_BITS: u32 = 24;
 /// How many tasks one thread can hold.
 pub(crate) const SLOTS_MAX: usize = 1 << SLOT_BITS;

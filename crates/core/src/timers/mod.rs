@@ -44,6 +44,7 @@
 mod slab;
 
 use slab::{Entry, Links, List, NIL};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Bits of one digit: each level has `2^6 = 64` slots, which is one `u64` of occupancy.
@@ -93,7 +94,8 @@ impl TimerKey {
 
 /// Values waiting for a moment, each handed back when its deadline is reached.
 ///
-/// Insert and cancel take constant time. A timer costs 24 bytes and an `Option<W>`.
+/// Insert and cancel take constant time. A timer costs 16 bytes and an `Option<W>`; one whose deadline is
+/// 2^31 ticks away or more (24 days, if a tick is 1 ms) is written down in a map too.
 /// Memory grows with the greatest number of timers that were alive at once, and is then used again.
 ///
 /// The wheel itself is about 6 KiB, held inline: keep it in one place rather than moving it around.
@@ -125,6 +127,8 @@ pub struct Timers<W> {
     /// The slab, in two halves of equal length.
     entries: Vec<Entry<W>>,
     links: Vec<Links>,
+    /// The deadlines that do not fit into their entries, by index.
+    far: BTreeMap<u32, u64>,
     /// First of the chain of free entries.
     free: u32,
     live: usize,
@@ -149,6 +153,7 @@ impl<W> Timers<W> {
             lists: [List::EMPTY; LISTS],
             entries: Vec::new(),
             links: Vec::new(),
+            far: BTreeMap::new(),
             free: NIL,
             live: 0,
             overdue_earliest: 0,
@@ -184,7 +189,7 @@ impl<W> Timers<W> {
             self.overdue_earliest = if alone { deadline } else { self.overdue_earliest.min(deadline) };
         }
         self.append(list, index);
-        TimerKey { index, generation: self.entries[index as usize].generation }
+        self.key(index)
     }
 
     /// Takes a timer out before its time and gives its waiter back; `None` if the key is stale. O(1).
@@ -215,7 +220,7 @@ impl<W> Timers<W> {
     /// ```
     pub fn get_mut(&mut self, key: TimerKey) -> Option<&mut W> {
         let entry = self.entries.get_mut(key.index as usize)?;
-        if entry.generation != key.generation {
+        if entry.generation() != key.generation {
             return None;
         }
         entry.waiter.as_mut()
@@ -298,18 +303,24 @@ impl<W> Timers<W> {
     /// assert_eq!(timers.cancel(key), None);
     /// ```
     pub fn drain(&mut self, drained: &mut Vec<W>) {
+        drained.extend(self.drain_keyed().into_iter().map(|(_, waiter)| waiter));
+    }
+
+    /// As [`Timers::drain`], with the keys that the timers had.
+    pub(crate) fn drain_keyed(&mut self) -> Vec<(TimerKey, W)> {
         let mut order = Vec::with_capacity(self.live);
         for list in 0..LISTS {
             let mut index = self.detach(list);
             while index != NIL {
-                order.push((self.entries[index as usize].deadline, index));
+                order.push((self.deadline(index), index));
                 index = self.links[index as usize].next;
             }
         }
         // Stable, and equal deadlines stand in one list (law 2).
         order.sort_by_key(|&(deadline, _)| deadline);
-        drained.extend(order.into_iter().map(|(_, index)| self.vacate(index)));
+        let drained = order.into_iter().map(|(_, index)| (self.key(index), self.vacate(index))).collect();
         debug_assert_eq!(self.live, 0, "every timer is in a list");
+        drained
     }
 
     /// How many timers are stored, those of deadline `u64::MAX` included.
@@ -377,7 +388,7 @@ impl<W> Timers<W> {
     fn expire_slot(&mut self, list: usize, due: &mut Vec<W>) {
         let mut index = self.detach(list);
         while index != NIL {
-            let deadline = self.entries[index as usize].deadline;
+            let deadline = self.deadline(index);
             let next = self.links[index as usize].next;
             debug_assert!(deadline >= self.reached, "a timer was passed over");
             if deadline == self.reached {
@@ -397,8 +408,8 @@ impl<W> Timers<W> {
         let mut index = self.detach(OVERDUE);
         let mut pending = index;
         let mut latest = 0;
-        while pending != NIL && self.entries[pending as usize].deadline >= latest {
-            latest = self.entries[pending as usize].deadline;
+        while pending != NIL && self.deadline(pending) >= latest {
+            latest = self.deadline(pending);
             pending = self.links[pending as usize].next;
         }
         if pending == NIL {
@@ -411,7 +422,7 @@ impl<W> Timers<W> {
         }
         let mut order = Vec::new();
         while index != NIL {
-            let deadline = self.entries[index as usize].deadline;
+            let deadline = self.deadline(index);
             let next = self.links[index as usize].next;
             order.push((deadline, index));
             index = next;
@@ -445,10 +456,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entry_of_a_24_byte_waiter_fits_in_64_bytes_with_its_share_of_growth() {
-        let entry_bytes = size_of::<Entry<[u64; 3]>>() + size_of::<Links>();
-        assert!(entry_bytes + entry_bytes / 8 <= 64, "{entry_bytes}");
-        assert_eq!(size_of::<Timers<[u64; 3]>>(), size_of::<Timers<u8>>());
+    fn an_entry_is_16_bytes_and_a_waiter() {
+        type Waiter = std::num::NonZeroU32;
+        assert_eq!(size_of::<Entry<Waiter>>() + size_of::<Links>(), 16 + size_of::<Waiter>());
+        assert_eq!(size_of::<Timers<Waiter>>(), size_of::<Timers<u8>>());
     }
 
     #[test]
@@ -471,15 +482,37 @@ mod tests {
         let mut timers = Timers::new();
         let first = timers.insert(1, "first");
         timers.cancel(first);
-        timers.entries[0].generation = u32::MAX;
+        timers.entries[0].set_generation(slab::GENERATION_MAX);
         let last = timers.insert(1, "last");
-        assert_eq!((last.index, last.generation), (0, u32::MAX));
+        assert_eq!((last.index, last.generation), (0, slab::GENERATION_MAX));
         assert_eq!(timers.cancel(last), Some("last"));
         assert_eq!(timers.cancel(last), None);
         let other = timers.insert(1, "other");
         assert_eq!(other.index, 1);
         assert_eq!(timers.cancel(last), None);
         assert_eq!(timers.len(), 1);
+    }
+
+    #[test]
+    fn only_deadlines_far_away_take_a_place_in_the_map() {
+        let mut timers = Timers::new();
+        let mut due = Vec::new();
+        timers.expire(1 << 40, &mut due);
+        let near = [0, 1, (1_u64 << 31) - 1].map(|distance| (1 << 40) + distance);
+        let far = [1 << 31, 1 << 32, 1 << 50].map(|distance| (1_u64 << 40) + distance);
+        for deadline in near {
+            timers.insert(deadline, deadline);
+        }
+        timers.insert((1 << 40) + 1 - (1 << 31), 0);
+        timers.insert(u64::MAX, 0);
+        assert!(timers.far.is_empty());
+        let keys = far.map(|deadline| timers.insert(deadline, deadline));
+        timers.insert(1, 1);
+        assert_eq!(timers.far.len(), 4);
+        assert_eq!(timers.cancel(keys[1]), Some(far[1]));
+        timers.expire(u64::MAX - 1, &mut due);
+        assert_eq!(due, [1, 0, near[0], near[1], near[2], far[0], far[2]]);
+        assert_eq!((timers.far.len(), timers.len()), (0, 1));
     }
 
     #[test]

@@ -5,9 +5,10 @@
 //! ```
 //!
 //! An entry is named by its index; whoever holds an index of a free entry finds another generation there.
-//! Nothing here knows what a deadline means, save through `list_of`: see `mod.rs`, also for the drawing.
+//! Nothing here knows what a deadline means, save through `list_of`: see `mod.rs`, also for the drawing. How
+//! one is kept in four bytes is known only here: nearly all are within 2^31 ticks of `reached`.
 
-use super::{SLOTS, Timers};
+use super::{SLOTS, TimerKey, Timers};
 
 /// No entry. Also the limit of the slab: indices stay below.
 pub(super) const NIL: u32 = u32::MAX;
@@ -16,10 +17,44 @@ const GROWTH_MIN: usize = 16;
 
 /// A seat of the slab. `waiter` is `Some` exactly while the entry is linked into a list.
 pub(super) struct Entry<W> {
-    pub(super) deadline: u64,
     pub(super) waiter: Option<W>,
-    /// How often this seat was left. The keys of earlier guests differ in it.
-    pub(super) generation: u32,
+    /// The low half of the deadline. With `reached`, which stays within 2^31 of it, it tells the rest.
+    low: u32,
+    /// How often this seat was left, in which the keys of earlier guests differ; and below, how the deadline
+    /// is kept.
+    seal: u32,
+}
+
+/// The deadline is `low` and `reached`.
+const NEAR: u32 = 0;
+/// The deadline is in the map `far`.
+const FAR: u32 = 1;
+/// There is none: `u64::MAX`.
+const NEVER: u32 = 2;
+const KINDS: u32 = 3;
+const KIND_BITS: u32 = 2;
+
+/// How far from `reached` a deadline can be told from half of it.
+const NEAR_BELOW: u64 = 1 << 31;
+
+/// A seat is given up after so many guests.
+pub(super) const GENERATION_MAX: u32 = u32::MAX >> KIND_BITS;
+
+impl<W> Entry<W> {
+    #[inline]
+    pub(super) fn generation(&self) -> u32 {
+        self.seal >> KIND_BITS
+    }
+
+    #[inline]
+    pub(super) fn set_generation(&mut self, generation: u32) {
+        self.seal = generation << KIND_BITS | self.kind();
+    }
+
+    #[inline]
+    fn kind(&self) -> u32 {
+        self.seal & KINDS
+    }
 }
 
 /// The neighbours of the entry of the same index. While that is free, `next` chains the free entries.
@@ -68,7 +103,7 @@ impl<W> Timers<W> {
     #[inline]
     pub(super) fn unlink(&mut self, index: u32) {
         let Links { prev, next } = self.links[index as usize];
-        let list = self.list_of(self.entries[index as usize].deadline);
+        let list = self.list_of(self.deadline(index));
         if prev == NIL {
             debug_assert_eq!(self.lists[list].head, index, "law 1: the list of an entry can be computed");
             self.lists[list].head = next;
@@ -105,8 +140,8 @@ impl<W> Timers<W> {
         let entry = &mut self.entries[index as usize];
         debug_assert!(entry.waiter.is_none(), "a free seat is empty");
         self.free = self.links[index as usize].next;
-        entry.deadline = deadline;
         entry.waiter = Some(waiter);
+        self.write_deadline(index, deadline);
         index
     }
 
@@ -125,9 +160,50 @@ impl<W> Timers<W> {
             self.links.reserve_exact(growth);
         }
         self.live += 1;
-        self.entries.push(Entry { deadline, waiter: Some(waiter), generation: 0 });
+        self.entries.push(Entry { waiter: Some(waiter), low: 0, seal: 0 });
         self.links.push(Links { prev: NIL, next: NIL });
+        self.write_deadline(index as u32, deadline);
         index as u32
+    }
+
+    // ── Deadlines ──────────────────────────────────────────────────────────────────────────────────────────
+
+    /// The deadline of a seated entry.
+    ///
+    /// `reached` comes nearer to it, and passes none: those that it passed already are handed out before it
+    /// moves. So a deadline that was near when it was written stays near.
+    #[inline]
+    pub(super) fn deadline(&self, index: u32) -> u64 {
+        let entry = &self.entries[index as usize];
+        match entry.kind() {
+            NEAR => {
+                let distance = entry.low.wrapping_sub(self.reached as u32) as i32;
+                self.reached.wrapping_add_signed(i64::from(distance))
+            }
+            NEVER => u64::MAX,
+            _ => self.far[&index],
+        }
+    }
+
+    #[inline]
+    fn write_deadline(&mut self, index: u32, deadline: u64) {
+        let kind = if deadline.abs_diff(self.reached) < NEAR_BELOW {
+            NEAR
+        } else if deadline == u64::MAX {
+            NEVER
+        } else {
+            self.far.insert(index, deadline);
+            FAR
+        };
+        let entry = &mut self.entries[index as usize];
+        entry.low = deadline as u32;
+        entry.seal = entry.seal & !KINDS | kind;
+    }
+
+    /// The key of a seated entry.
+    #[inline]
+    pub(super) fn key(&self, index: u32) -> TimerKey {
+        TimerKey { index, generation: self.entries[index as usize].generation() }
     }
 
     /// Takes the waiter from an entry that is in no list any more, and frees the entry.
@@ -136,10 +212,13 @@ impl<W> Timers<W> {
         let entry = &mut self.entries[index as usize];
         let waiter = entry.waiter.take().expect("an entry in a list holds a waiter");
         self.live -= 1;
+        if entry.kind() == FAR {
+            self.far.remove(&index);
+        }
         // A seat that has used up its numbers is left empty for good: with a number used twice, an old key
-        // could cancel a stranger's timer. One entry lost in 2^32 timers.
-        if let Some(generation) = entry.generation.checked_add(1) {
-            entry.generation = generation;
+        // could cancel a stranger's timer. One entry lost in 2^30 timers.
+        if entry.generation() < GENERATION_MAX {
+            entry.set_generation(entry.generation() + 1);
             self.links[index as usize].next = self.free;
             self.free = index;
         }
