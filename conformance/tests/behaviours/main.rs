@@ -12,6 +12,7 @@ mod mutex;
 mod mvar;
 mod pool;
 mod ppx;
+mod react;
 mod result;
 mod retry;
 mod rig;

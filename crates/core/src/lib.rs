@@ -29,6 +29,7 @@ pub mod error;
 pub mod hook;
 pub mod list;
 mod promise;
+pub mod react;
 mod result;
 pub mod sched;
 pub mod seq;

@@ -121,6 +121,7 @@
 #[doc(hidden)]
 #[path = "entry.rs"]
 pub mod __private;
+pub mod guide;
 pub mod io;
 pub mod net;
 pub mod retry;
@@ -131,8 +132,8 @@ pub mod timeouts;
 
 pub use lisle_core::{
     Canceler, Error, IntoPromise, Promise, Resolver, Result, Shared, State, Status, YieldNow, all, both,
-    both_ok, cancelable, choose, hook, join, list, nchoose, nchoose_split, npick, pair, pause, pick, ready,
-    rejected, seq, settled, spawn, spawn_queued, storage, stream, sync, try_spawn, try_spawn_queued,
+    both_ok, cancelable, choose, hook, join, list, nchoose, nchoose_split, npick, pair, pause, pick, react,
+    ready, rejected, seq, settled, spawn, spawn_queued, storage, stream, sync, try_spawn, try_spawn_queued,
     yield_now,
 };
 /// For crates that drive the scheduler themselves, such as tests and benchmarks. May change at any time.
