@@ -20,6 +20,7 @@
 
 mod deviations;
 mod machine;
+pub mod model;
 mod parse;
 mod program;
 mod report;
@@ -29,4 +30,4 @@ mod verdict;
 pub use deviations::Deviations;
 pub use parse::{Case, Problem, cases};
 pub use report::Family;
-pub use verdict::{Laps, Verdict, judge, judge_with};
+pub use verdict::{Laps, Verdict, judge, judge_with, trace};

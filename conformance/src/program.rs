@@ -125,6 +125,26 @@ pub(crate) enum Sequencing {
     DontWait(Body, Body),
 }
 
+impl Sequencing {
+    /// The statement's blocks.
+    pub(crate) fn bodies(&self) -> Vec<&Body> {
+        match self {
+            Sequencing::Bind(_, _, f)
+            | Sequencing::Map(_, _, f)
+            | Sequencing::Catch(_, _, f)
+            | Sequencing::Finalize(_, _, f)
+            | Sequencing::OnSuccess(_, f)
+            | Sequencing::OnFailure(_, f)
+            | Sequencing::OnTermination(_, f)
+            | Sequencing::OnCancel(_, f)
+            | Sequencing::Async(f) => vec![f],
+            Sequencing::Try(_, _, f, g) | Sequencing::OnAny(_, f, g) | Sequencing::DontWait(f, g) => {
+                vec![f, g]
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum Cancellation {
     Cancel(P),

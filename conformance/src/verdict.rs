@@ -99,7 +99,12 @@ pub fn judge_with(case: &Case, laps: Laps) -> Verdict {
     }
 }
 
-fn trace(case: &Case, laps: Laps) -> Vec<String> {
+/// Runs a case's program on this thread and gives its trace.
+///
+/// # Panics
+/// If the library panics, or the engine of these laps cannot be opened.
+#[must_use]
+pub fn trace(case: &Case, laps: Laps) -> Vec<String> {
     let runtime = match laps {
         Laps::Core => None,
         Laps::Engine(kind) => Some(Runtime::builder().engine(kind).build().expect("the engine opens")),

@@ -15,7 +15,25 @@ const EXCEPTIONS: &str = "conformance/behaviours-not-applicable.tsv";
 const TESTS: &str = "conformance/tests/behaviours/";
 
 /// The modules whose every row is shown or excepted, and must stay so. May only grow.
-pub(crate) const FINISHED: [&str; 0] = [];
+pub(crate) const FINISHED: [&str; 17] = [
+    "lwt",
+    "list",
+    "stream",
+    "seq",
+    "switch",
+    "mutex",
+    "result",
+    "mvar",
+    "condition",
+    "pool",
+    "sequence",
+    "timeout",
+    "throttle",
+    "direct",
+    "react",
+    "retry",
+    "ppx",
+];
 
 /// Reports on some modules, or on all; tells whether no row is missing.
 pub(crate) fn run(root: &Path, modules: &[&str]) -> bool {

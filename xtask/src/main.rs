@@ -6,6 +6,7 @@
 //!   cargo xtask golden [DIR]     the programs of DIR, or the recorded ones, their traces compared with Lwt's
 //!   cargo xtask behaviours [M…]  the behaviours of Lwt's modules M, or of all: which are shown by a test
 //!   cargo xtask faults [A…]      the known faults in the areas A, or in all: which are shown not to be ours
+//!   cargo xtask fuzz [TARGET] [--seconds N]   random inputs to the targets of fuzz/, a minute unless told otherwise
 //! ```
 //!
 //! Not here: anything that a released program needs. No crate may depend on this one.
@@ -14,6 +15,7 @@ mod behaviours;
 mod ci;
 mod coverage;
 mod faults;
+mod fuzz;
 mod lex;
 mod step;
 mod tidy;
@@ -22,8 +24,8 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask ci | tidy [--bless] | golden [DIR] | behaviours [MODULE…] | faults [AREA…]";
+const USAGE: &str = "usage: cargo xtask ci | tidy [--bless] | golden [DIR] | behaviours [MODULE…] | faults [AREA…] | fuzz \
+     [TARGET] [--seconds N | FILE]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,12 +39,18 @@ fn main() -> ExitCode {
         ["golden", folder] => ci::golden(&root, Some(folder)),
         ["behaviours", modules @ ..] => behaviours::run(&root, modules),
         ["faults", areas @ ..] => faults::run(&root, areas),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        ["fuzz", rest @ ..] => match fuzz::run(&root, &ci::target_folder(), rest) {
+            Some(passed) => passed,
+            None => return misused(),
+        },
+        _ => return misused(),
     };
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn misused() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
 }
 
 /// The root of the repository: the folder above this package.

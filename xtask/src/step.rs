@@ -16,6 +16,8 @@ pub(crate) enum Proof {
     TestResults,
     /// Its last line is `N passed, M failed`.
     LastLine,
+    /// The same, or `skipped: why`: what it needs is not on every machine.
+    LastLineUnlessSkipped,
 }
 
 /// A command with a name.
@@ -150,11 +152,12 @@ struct Watcher {
     proof: Proof,
     count: Count,
     last_line: Option<Count>,
+    skipped: bool,
 }
 
 impl Watcher {
     fn new(proof: Proof) -> Watcher {
-        Watcher { proof, count: Count::default(), last_line: None }
+        Watcher { proof, count: Count::default(), last_line: None, skipped: false }
     }
 
     fn see(&mut self, line: &str) {
@@ -165,8 +168,9 @@ impl Watcher {
                     self.count.add(count);
                 }
             }
-            Proof::LastLine if line.is_empty() => {}
-            Proof::LastLine => {
+            Proof::LastLine | Proof::LastLineUnlessSkipped if line.is_empty() => {}
+            Proof::LastLine | Proof::LastLineUnlessSkipped => {
+                self.skipped = self.proof == Proof::LastLineUnlessSkipped && line.starts_with("skipped: ");
                 self.last_line = count(line);
                 self.count = self.last_line.unwrap_or_default();
             }
@@ -175,9 +179,9 @@ impl Watcher {
 
     /// Why the step does not count as passed although its command succeeded.
     fn verdict(&self) -> Option<String> {
-        if self.proof == Proof::Status {
+        if self.proof == Proof::Status || self.skipped {
             None
-        } else if self.proof == Proof::LastLine && self.last_line.is_none() {
+        } else if self.proof != Proof::TestResults && self.last_line.is_none() {
             Some("its last line is not «N passed, M failed», so nothing proves that it ran".to_owned())
         } else if self.count.failed > 0 {
             Some(format!("{} tests failed", self.count.failed))
@@ -235,6 +239,11 @@ mod tests {
         assert!(seen(Proof::LastLine, &["3 passed, 0 failed", "more"]).verdict().is_some());
         assert!(seen(Proof::LastLine, &["3 passed, 1 failed"]).verdict().is_some());
         assert!(seen(Proof::LastLine, &[]).verdict().is_some());
+        assert!(seen(Proof::LastLine, &["skipped: no such thing"]).verdict().is_some());
+        assert_eq!(seen(Proof::LastLineUnlessSkipped, &["skipped: no nightly"]).verdict(), None);
+        assert!(
+            seen(Proof::LastLineUnlessSkipped, &["skipped: no", "0 passed, 1 failed"]).verdict().is_some()
+        );
     }
 
     #[test]

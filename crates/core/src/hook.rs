@@ -7,8 +7,9 @@
 //! A panic inside the hook itself is caught and dropped: there is nobody left to tell.
 
 use crate::Error;
+use crate::promise::call;
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::Location;
 use std::rc::Rc;
 
 /// How a failure escaped attention.
@@ -106,10 +107,11 @@ pub(crate) fn report(error: Error, kind: FailureKind, site: Option<&'static Loca
     let failure = Failure { error, kind, site };
     // During the thread's destruction the hook may be gone; the default still tells.
     let hook = HOOK.try_with(|slot| slot.borrow().clone()).ok().flatten();
-    let called = catch_unwind(AssertUnwindSafe(|| match hook {
+    // Caught as a callback's panic is, so that a payload that panics when it is dropped does not get out either.
+    let called = call(|| match hook {
         Some(hook) => hook(&failure),
         None => print(&failure),
-    }));
+    });
     drop(called);
 }
 

@@ -52,6 +52,42 @@ fn pick_at_the_call_cancels_the_pending_ones() {
 }
 
 #[test]
+fn pick_at_the_call_cancels_each_loser_once() {
+    let ((first, _keep_first), (second, keep_second)) = (cancelable::<u32>(), cancelable::<u32>());
+    let second = second.shared();
+    let loser = first.catch({
+        let second = second.clone();
+        move |_| second
+    });
+    assert_eq!(value(pick([loser, ready(1)])), 1);
+    // What the loser went on with after its cancellation is not the pick's business any more.
+    assert!(second.is_pending());
+    keep_second.resolve(2);
+    assert_eq!(value(second.promise()), 2);
+}
+
+#[test]
+fn a_pick_that_is_cancelled_while_it_cancels_its_losers_reaches_them() {
+    let trace = Trace::new();
+    let ((winner, win), (first, _keep_first), (last, _keep_last)) =
+        (pair::<u32>(), cancelable::<u32>(), cancelable::<u32>());
+    let first = first.shared();
+    let last = last.on_cancel(trace.says("last loser"));
+    let picked = pick([first.promise(), winner, last]).shared();
+    first.on_cancel({
+        let (picked, says) = (picked.clone(), trace.clone());
+        move || {
+            // The pick is pending until its losers are cancelled, and its cancel walks to its inputs.
+            picked.cancel();
+            says.add("first loser");
+        }
+    });
+    win.resolve(1);
+    assert_eq!(trace.take(), "last loser first loser");
+    assert_eq!(value(picked.promise()), 1);
+}
+
+#[test]
 fn nchoose_takes_all_that_are_there_and_rejects_if_any_failed() {
     let ((a, resolve_a), (b, resolve_b)) = (pair(), pair());
     let chosen = nchoose([a, b]);

@@ -9,7 +9,10 @@ use lisle_core::sched::sleep::{advance, sleep_count, sleep_until};
 use lisle_core::sched::tasks::{run_ready, task_count};
 use lisle_core::sched::{pause::paused_count, pause::wake_paused, reset};
 use lisle_core::storage::Key;
-use lisle_core::{Promise, choose, live_waiters, pair, pause, pick, ready, rejected, spawn, yield_now};
+use lisle_core::{
+    Promise, all, cancelable, choose, join, live_waiters, pair, pause, pick, ready, rejected, spawn,
+    yield_now,
+};
 use rig::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -338,6 +341,30 @@ fn a_million_tasks_are_flat() {
         run();
     });
     assert_eq!(task_count(), 0);
+}
+
+#[test]
+fn storms_and_cascades_of_cancellation_are_flat() {
+    // The default one prints, and the test's output is memory too.
+    lisle_core::hook::set(|_| {});
+    flat(300, || {
+        let (promises, resolvers): (Vec<_>, Vec<_>) = (0..100).map(|_| cancelable::<u32>()).unzip();
+        let losers: Vec<_> = promises.into_iter().map(Promise::shared).collect();
+        // Deeper than the stack that a cascade may take.
+        let picks: Vec<_> = losers.windows(2).map(|two| pick([two[0].promise(), two[1].promise()])).collect();
+        let joined = join(losers.iter().map(lisle_core::Shared::promise));
+        let raced = choose(losers.iter().map(lisle_core::Shared::promise));
+        losers[0].cancel();
+        assert!(picks.into_iter().all(|picked| error(picked).is_canceled()));
+        assert!(error(joined).is_canceled() && error(raced).is_canceled());
+        drop(resolvers);
+        let (promises, resolvers): (Vec<_>, Vec<_>) = (0..100).map(|_| cancelable::<u32>()).unzip();
+        let all_of_them = all(promises);
+        all_of_them.cancel();
+        drop(resolvers);
+        let (promises, resolvers): (Vec<_>, Vec<_>) = (0..100).map(|_| cancelable::<u32>()).unzip();
+        drop((all(promises), resolvers));
+    });
 }
 
 #[test]

@@ -84,12 +84,40 @@ impl Walk {
         }
     }
 
+    /// A search that begins at a promise. It borrows nothing: whoever keeps the promise in a table lets go of
+    /// that before he runs it.
+    pub(super) fn beginning_at<T: 'static>(promise: &Promise<T>) -> Walk {
+        let mut walk = Walk::new();
+        walk.input(promise);
+        walk
+    }
+
+    /// Both phases, for a node that goes on afterwards. If the stack is deep, only the first: what is returned
+    /// is the second, and then `next`.
+    pub(super) fn run_before(mut self, next: impl FnOnce() -> Waiter) -> Option<Batch> {
+        self.search();
+        if self.found.is_empty() {
+            return None;
+        }
+        if sched::is_deep() {
+            return Some(Batch::reversed(self.found, next()));
+        }
+        if let Some(last) = self.run() {
+            sched::run_now(last);
+        }
+        None
+    }
+
+    fn search(&mut self) {
+        while let Some(next) = self.stack.pop() {
+            next.visit(self);
+        }
+    }
+
     /// Both phases, but for the batch that is to run last: it is returned, so that a chain of wrappers needs
     /// no stack.
     fn run(mut self) -> Option<Batch> {
-        while let Some(next) = self.stack.pop() {
-            next.visit(&mut self);
-        }
+        self.search();
         while self.found.len() > 1
             && let Some(batch) = self.found.pop()
         {
@@ -156,12 +184,6 @@ impl<T: 'static> Cancel for Rc<PromiseCell<T>> {
     }
 }
 
-fn search<T: 'static>(promise: &Promise<T>) -> Option<Batch> {
-    let mut walk = Walk::new();
-    walk.input(promise);
-    walk.run()
-}
-
 struct CellVisit<T: 'static>(Rc<PromiseCell<T>>);
 
 impl<T: 'static> Visit for CellVisit<T> {
@@ -214,7 +236,7 @@ impl<T: 'static> Node for PromiseCell<T, FollowWork<T>> {
             return cell::settle(&cell, input.take_settled());
         }
         match self.work.on_cancel {
-            OnCancel::CancelInput => search(&input),
+            OnCancel::CancelInput => Walk::beginning_at(&input).run(),
             OnCancel::LetGo | OnCancel::Nothing => None,
         }
     }
@@ -255,7 +277,7 @@ impl<T: 'static> Promise<T> {
     /// ```
     #[doc(alias = "abort")]
     pub fn cancel(&self) {
-        if let Some(last) = search(self) {
+        if let Some(last) = Walk::beginning_at(self).run() {
             sched::run_now(last);
         }
     }

@@ -18,7 +18,7 @@
 //! (`cancel.rs`).
 
 use super::cancel::Walk;
-use super::waiters::{Key, Waiter, WaiterList};
+use super::waiters::{Key, Node, Waiter, WaiterList};
 use crate::source::Source;
 use crate::{Error, Result, hook};
 use std::cell::{Cell, RefCell, RefMut};
@@ -158,6 +158,16 @@ impl Batch {
         Batch { waiters, ..Batch::default() }
     }
 
+    /// The batches one after the other, the last one first, and then a waiter.
+    pub(crate) fn reversed(batches: Vec<Batch>, then: Waiter) -> Batch {
+        let mut sequence = Batch::default();
+        sequence.waiters.push(then);
+        for batch in batches {
+            sequence.waiters.push(Waiter::node(Rc::new(Later(Cell::new(Some(batch)))), 0));
+        }
+        sequence
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.consumer.is_nobody() && self.waiters.is_unused() && self.cancel_callbacks.is_unused()
     }
@@ -168,6 +178,15 @@ impl Batch {
             return Some(waiter);
         }
         self.consumer.take().or_else(|| self.waiters.pop())
+    }
+}
+
+/// A batch that waits in another one.
+struct Later(Cell<Option<Batch>>);
+
+impl Node for Later {
+    fn run(self: Rc<Self>, _index: u32) -> Option<Batch> {
+        self.0.take()
     }
 }
 

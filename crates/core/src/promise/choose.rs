@@ -11,9 +11,7 @@ use super::cell::{self, Batch, CancelLink, PromiseCell, Work};
 use super::waiters::{Node, Waiter};
 use super::{Promise, Status, run_callback, settled};
 use crate::Result;
-use std::cell::RefCell;
-use std::marker::PhantomData;
-use std::mem;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// What a race makes of its inputs.
@@ -74,36 +72,92 @@ impl<T: 'static> Race<T> for Split {
     }
 }
 
-struct RaceWork<T: 'static, R> {
+struct RaceWork<T: 'static, R: Race<T>> {
+    /// All but the winner stay until the losers are cancelled: a cancel of the race that comes by meanwhile
+    /// goes on to them.
     inputs: RefCell<Vec<Option<Promise<T>>>>,
-    race: PhantomData<R>,
+    decided: Cell<bool>,
+    /// The outcome, while the losers before `next_loser` have been cancelled and the others not.
+    outcome: Cell<Option<Result<R::Output>>>,
+    next_loser: Cell<u32>,
 }
 
-impl<T: 'static, R, O: 'static> Work<O> for RaceWork<T, R> {
+impl<T: 'static, R: Race<T>, O: 'static> Work<O> for RaceWork<T, R> {
     fn cancel_inputs(&self, walk: &mut Walk) {
         self.inputs.borrow().iter().flatten().for_each(|input| walk.input(input));
     }
 }
 
-impl<T: 'static, R: Race<T> + 'static> Node for PromiseCell<R::Output, RaceWork<T, R>> {
-    fn run(self: Rc<Self>, index: u32) -> Option<Batch> {
-        let mut inputs = mem::take(&mut *self.work.inputs.borrow_mut());
-        if inputs.is_empty() {
-            return None;
+impl<T: 'static, R: Race<T>> RaceWork<T, R> {
+    /// The search that cancels the next loser; it is run with nothing borrowed.
+    fn next_walk(&self) -> Option<Walk> {
+        let inputs = self.inputs.borrow();
+        loop {
+            let input = inputs.get(self.next_loser.get() as usize)?;
+            self.next_loser.set(self.next_loser.get() + 1);
+            if let Some(input) = input {
+                return Some(Walk::beginning_at(input));
+            }
         }
-        let outcome = R::decide(&mut inputs, index as usize);
-        if R::CANCELS {
-            inputs.iter().flatten().for_each(Promise::cancel);
-        }
-        // Values of losers may be dropped here, and panic.
-        run_callback(move || drop(inputs));
-        let cell: Rc<PromiseCell<R::Output>> = self;
-        cell::settle(&cell, outcome)
     }
 }
 
+/// Index under which a race is told to go on with its losers, after the callbacks of the last one have run.
+const GO_ON: u32 = u32::MAX;
+
+impl<T: 'static, R: Race<T> + 'static> Node for PromiseCell<R::Output, RaceWork<T, R>> {
+    fn run(self: Rc<Self>, index: u32) -> Option<Batch> {
+        if index == GO_ON {
+            return cancel_losers(self);
+        }
+        if self.work.decided.replace(true) {
+            return None;
+        }
+        let mut inputs = self.work.inputs.take();
+        // May clone values: outside of the table.
+        let outcome = R::decide(&mut inputs, index as usize);
+        if R::CANCELS {
+            *self.work.inputs.borrow_mut() = inputs;
+            self.work.outcome.set(Some(outcome));
+            return cancel_losers(self);
+        }
+        end(self, inputs, outcome)
+    }
+}
+
+/// Cancels the losers that are left, in order; then the race is settled. A cascade of races, each decided by
+/// the losers of the one before, goes on through what is returned and not over the stack.
+fn cancel_losers<T: 'static, R: Race<T> + 'static>(
+    node: Rc<PromiseCell<R::Output, RaceWork<T, R>>>,
+) -> Option<Batch> {
+    while let Some(walk) = node.work.next_walk() {
+        let callbacks = walk.run_before(|| Waiter::node(node.clone(), GO_ON));
+        if callbacks.is_some() {
+            return callbacks;
+        }
+    }
+    let (inputs, outcome) = (node.work.inputs.take(), node.work.outcome.take()?);
+    end(node, inputs, outcome)
+}
+
+fn end<T: 'static, R: Race<T> + 'static>(
+    node: Rc<PromiseCell<R::Output, RaceWork<T, R>>>,
+    inputs: Vec<Option<Promise<T>>>,
+    outcome: Result<R::Output>,
+) -> Option<Batch> {
+    // Values of losers may be dropped here, and panic.
+    run_callback(move || drop(inputs));
+    let cell: Rc<PromiseCell<R::Output>> = node;
+    cell::settle(&cell, outcome)
+}
+
 fn race<T: 'static, R: Race<T> + 'static>(mut inputs: Vec<Option<Promise<T>>>) -> Promise<R::Output> {
-    let work = RaceWork { inputs: RefCell::new(Vec::new()), race: PhantomData::<R> };
+    let work = RaceWork::<T, R> {
+        inputs: RefCell::default(),
+        decided: Cell::new(false),
+        outcome: Cell::new(None),
+        next_loser: Cell::new(0),
+    };
     let node = PromiseCell::pending(CancelLink::Work, work);
     let old_waiters: Vec<_> = (0..)
         .zip(inputs.iter_mut().flatten())
@@ -176,7 +230,8 @@ pub fn pick<T: 'static>(promises: impl IntoIterator<Item = Promise<T>>) -> Promi
             input.cancel();
             continue;
         }
-        cancel_all(&inputs);
+        // Not those before: each is cancelled once, and may have gone on since.
+        cancel_all(&inputs[index + 1..]);
         return settled(First::<true>::decide(&mut inputs, index));
     }
     unreachable!("a settled input stays settled")

@@ -74,6 +74,14 @@ impl Drop for Nesting {
     }
 }
 
+/// Resolutions that may stand on each other before a node hands out what is to be run instead of running it.
+const NESTING_MAX: u32 = 32;
+
+/// Whether so many resolutions stand on the stack that a node should not add one.
+pub(crate) fn is_deep() -> bool {
+    NESTING.get() > NESTING_MAX
+}
+
 /// Runs a batch now, as a resolution of its own.
 pub(crate) fn run_now(batch: Batch) {
     let nesting = Nesting::enter();
