@@ -24,8 +24,8 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask ci | tidy [--bless] | golden [DIR] | behaviours [MODULE…] | faults [AREA…] | fuzz \
-     [TARGET] [--seconds N | FILE]";
+const USAGE: &str = "usage: cargo xtask ci | tidy [--bless] | golden [DIR] | behaviours [MODULE…] | \
+                     faults [AREA…] | fuzz [TARGET] [--seconds N | FILE]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -5,6 +5,8 @@
 use lisle::net::UnixStream;
 use lisle::sched::tasks::{run_ready, task_count};
 use lisle::sched::{has_work, pause::paused_count, pause::wake_paused};
+use lisle::storage::Key;
+use lisle::stream::create_bounded;
 use lisle::time::sleep;
 use lisle::{Buf, Error, Promise, Result, all, hook, pair, pause, ready, rejected};
 use lisle_direct::{ByteStream, Fiber, run, spawn, try_spawn};
@@ -75,6 +77,30 @@ fn direct_04_many_fibers_at_once() {
     let sum = all((0..=100).map(fiber)).map(|numbers| numbers.iter().sum::<u32>());
     laps();
     assert_eq!(value(sum), 5050);
+}
+
+/// DIRECT-05: a fiber pushes 1 to 10 through a bounded stream of size 2, waiting for each push, and closes it; another
+/// one gets them in order.
+#[test]
+fn direct_05_a_producer_and_a_consumer() {
+    let (numbers, pusher) = create_bounded(2);
+    let producer = try_spawn(move |fiber| {
+        for number in 1..=10 {
+            fiber.wait(pusher.push(number))?;
+        }
+        pusher.close();
+        Ok::<_, Error>(())
+    });
+    let consumer = try_spawn(move |fiber| {
+        let mut seen = Vec::new();
+        while let Some(number) = fiber.wait(numbers.get())? {
+            seen.push(number);
+        }
+        Ok::<_, Error>(seen)
+    });
+    laps();
+    value(producer);
+    assert_eq!(value(consumer), (1..=10).collect::<Vec<u32>>());
 }
 
 /// DIRECT-06: a yield before each of 101 waits changes nothing: the sum is 5050.
@@ -153,6 +179,54 @@ impl ByteStream for Memory {
 
     fn write_all(&self, _buf: Buf) -> Promise<Buf> {
         rejected(Error::message("this channel is for reading"))
+    }
+}
+
+/// DIRECT-10: in a fiber, keys that were not set have no value; setting one, setting another one and clearing one
+/// change the key that is named, and no other.
+#[test]
+fn direct_10_storage_of_a_fiber() {
+    let (first, second) = (Key::new(), Key::new());
+    let seen = spawn(move |_| {
+        let values = || (first.get(), second.get());
+        let mut seen = vec![values()];
+        first.set(1);
+        seen.push(values());
+        second.set("a");
+        first.set(2);
+        seen.push(values());
+        first.set(None);
+        seen.push(values());
+        seen
+    });
+    laps();
+    assert_eq!(value(seen), [(None, None), (Some(1), None), (Some(2), Some("a")), (None, Some("a"))]);
+    assert_eq!((first.get(), second.get()), (None, None));
+}
+
+/// DIRECT-11: three fibers at once each keep their value over waits and yields, and callbacks that run under another
+/// value of the same key do not disturb it.
+#[test]
+fn direct_11_storage_survives_waits() {
+    let key = Key::new();
+    let fibers: Vec<_> = (1..=3)
+        .map(|number: u32| {
+            try_spawn(move |fiber| {
+                key.set(number);
+                let mut seen = Vec::new();
+                for round in 0..3 {
+                    let inside = key.with_value(10 * number + round, || pause().map(move |()| key.get()));
+                    fiber.yield_now()?;
+                    seen.push((key.get(), fiber.wait(inside)?));
+                }
+                Ok::<_, Error>(seen)
+            })
+        })
+        .collect();
+    laps();
+    for (number, fiber) in (1..).zip(fibers) {
+        let expected: Vec<_> = (0..3).map(|round| (Some(number), Some(10 * number + round))).collect();
+        assert_eq!(value(fiber), expected);
     }
 }
 

@@ -22,7 +22,7 @@
 //! and where a resolution begins and ends (`sched`).
 
 use crate::Waiter;
-use crate::promise::cell::Batch;
+use crate::promise::batch::Batch;
 use crate::promise::run_callback;
 use crate::promise::waiters::{Node, Told};
 use crate::sched::TaskId;

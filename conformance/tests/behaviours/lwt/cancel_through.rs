@@ -1,10 +1,10 @@
 //! Cancelling what is made of other promises: the search goes on to what they wait for. Rows CBIND, CCATCH, CTRY, CFIN,
-//! CDIRECT, CJOIN, CCHOOSE.
+//! CDIRECT, CJOIN, CCHOOSE, X-CANCEL-06.
 
 use crate::rig::{Log, fail, result, state};
 use lisle_core::{
-    Error, Promise, Resolver, Shared, cancelable, choose, join, nchoose, nchoose_split, npick, pair, pick,
-    ready,
+    Error, Promise, Resolver, Shared, cancelable, choose, join, list, nchoose, nchoose_split, npick, pair,
+    pick, ready, rejected,
 };
 
 type Waiting = (Shared<u32>, Resolver<u32>);
@@ -292,4 +292,35 @@ fn cchoose_01_races() {
             "race {index}"
         );
     }
+}
+
+/// X-CANCEL-06: cancelling a map over a list whose callbacks run side by side cancels the promise of each element, as
+/// cancelling a join does.
+#[test]
+fn x_cancel_06_a_parallel_map_is_cancelled_as_a_whole() {
+    let log = Log::default();
+    let lists: [fn(&Log) -> Promise<()>; 3] = [
+        |log| list::map_p([0, 1, 2], |number| waits(log, number)).map(|_| ()),
+        |log| list::filter_p([0, 1, 2], |number| waits(log, *number)).map(|_| ()),
+        |log| list::iter_p([0, 1, 2], |number| waits(log, number).map(|_| ())),
+    ];
+    for list in lists {
+        let promise = list(&log);
+        promise.cancel();
+        assert!(promise.try_take().is_ok_and(|result| result.is_err_and(|error| error.is_canceled())));
+        let mut canceled: Vec<_> = log.take().split_whitespace().map(str::to_owned).collect();
+        canceled.sort();
+        assert_eq!(canceled, ["0", "1", "2"]);
+    }
+}
+
+/// A promise that says so when it is cancelled.
+fn waits(log: &Log, number: u32) -> Promise<bool> {
+    let (promise, resolver) = cancelable();
+    let log = log.clone();
+    promise.catch(move |error| {
+        log.add(number);
+        drop(resolver);
+        rejected(error)
+    })
 }

@@ -14,8 +14,9 @@
 //! loop that is at work. So neither a million elements nor callbacks that settle each other need stack, and
 //! the node holds no more than `max` promises.
 
+use crate::promise::batch::Batch;
 use crate::promise::cancel::Walk;
-use crate::promise::cell::{self, Batch, CancelLink, PromiseCell, Work};
+use crate::promise::cell::{self, CancelLink, PromiseCell, Work};
 use crate::promise::waiters::{Node, Waiter};
 use crate::promise::{call, run_callback};
 use crate::{Error, IntoPromise, Promise, Result, rejected, settled};

@@ -14,7 +14,8 @@
 //! intercept. A promise reached twice is found once; a cycle of promises ends the walk (in Lwt it does not).
 //! Work that a kernel or a task has in hand is only asked; its promise settles when the answer comes.
 
-use super::cell::{self, Batch, CancelLink, CancelStep, PromiseCell, Work};
+use super::batch::Batch;
+use super::cell::{self, CancelLink, CancelStep, PromiseCell, Work};
 use super::waiters::{Node, Waiter};
 use super::{Promise, Repr};
 use crate::source::{CancelReply, Source};

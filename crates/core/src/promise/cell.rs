@@ -17,8 +17,9 @@
 //! Not here: when a batch runs (`sched`), what a node computes (`step.rs`), how cancel searches
 //! (`cancel.rs`).
 
+use super::batch::Batch;
 use super::cancel::Walk;
-use super::waiters::{Key, Node, Waiter, WaiterList};
+use super::waiters::{Key, Waiter, WaiterList};
 use crate::source::Source;
 use crate::{Error, Result, hook};
 use std::cell::{Cell, RefCell, RefMut};
@@ -122,14 +123,6 @@ pub(crate) enum CancelLink {
     Work,
 }
 
-/// Waiters taken out of a settled promise, to be told newest first; cancel callbacks before all others.
-#[derive(Debug, Default)]
-pub(crate) struct Batch {
-    cancel_callbacks: WaiterList,
-    consumer: Waiter,
-    waiters: WaiterList,
-}
-
 /// What the search of cancel has to do with a promise; nothing is borrowed any more.
 pub(crate) enum CancelStep<T: 'static> {
     Stop,
@@ -147,47 +140,6 @@ pub enum Status {
     Fulfilled,
     /// Settled with an error.
     Rejected,
-}
-
-impl Batch {
-    pub(crate) fn one(waiter: Waiter) -> Batch {
-        Batch { consumer: waiter, ..Batch::default() }
-    }
-
-    pub(crate) fn of(waiters: WaiterList) -> Batch {
-        Batch { waiters, ..Batch::default() }
-    }
-
-    /// The batches one after the other, the last one first, and then a waiter.
-    pub(crate) fn reversed(batches: Vec<Batch>, then: Waiter) -> Batch {
-        let mut sequence = Batch::default();
-        sequence.waiters.push(then);
-        for batch in batches {
-            sequence.waiters.push(Waiter::node(Rc::new(Later(Cell::new(Some(batch)))), 0));
-        }
-        sequence
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.consumer.is_nobody() && self.waiters.is_unused() && self.cancel_callbacks.is_unused()
-    }
-
-    /// The next waiter to tell.
-    pub(crate) fn pop(&mut self) -> Option<Waiter> {
-        if let Some(waiter) = self.cancel_callbacks.pop() {
-            return Some(waiter);
-        }
-        self.consumer.take().or_else(|| self.waiters.pop())
-    }
-}
-
-/// A batch that waits in another one.
-struct Later(Cell<Option<Batch>>);
-
-impl Node for Later {
-    fn run(self: Rc<Self>, _index: u32) -> Option<Batch> {
-        self.0.take()
-    }
 }
 
 impl<T: 'static, W> PromiseCell<T, W> {

@@ -6,8 +6,9 @@
 //! If inputs are settled at the call, a rejected one goes first, then the first in order (Lwt draws lots
 //! here).
 
+use super::batch::Batch;
 use super::cancel::Walk;
-use super::cell::{self, Batch, CancelLink, PromiseCell, Work};
+use super::cell::{self, CancelLink, PromiseCell, Work};
 use super::waiters::{Node, Waiter};
 use super::{Promise, Status, run_callback, settled};
 use crate::Result;

@@ -4,8 +4,9 @@
 //! is the first in time among the inputs that were pending at the call; inputs already rejected at the call
 //! come first, in order.
 
+use super::batch::Batch;
 use super::cancel::Walk;
-use super::cell::{self, Batch, CancelLink, PromiseCell, Work};
+use super::cell::{self, CancelLink, PromiseCell, Work};
 use super::waiters::{Node, Waiter};
 use super::{Promise, call, run_callback, settled};
 use crate::{Error, Result};

@@ -11,10 +11,12 @@
 //! waiter and the waiter takes the value, so nothing is cloned. [`Shared`] is the same cell with several
 //! handles.
 //!
-//! The files: `cell.rs` states, `waiters.rs` lists, `step.rs` the node of bind, map, catch…, `observe.rs`
-//! callbacks without a result, `gather.rs` join, both, all, `choose.rs` choose, pick, …, `cancel.rs`
-//! cancellation, `resolver.rs`, `shared.rs`, `future.rs`, `probe.rs` who still looks.
+//! The files: `cell.rs` states, `waiters.rs` lists, `batch.rs` who is told next, `step.rs` the node of bind,
+//! map, catch…, `spare.rs` its allocation's next life, `observe.rs` callbacks without a result, `gather.rs`
+//! join, both, all, `choose.rs` choose, pick, …, `cancel.rs` cancellation, `resolver.rs`, `shared.rs`,
+//! `future.rs`, `probe.rs` who still looks.
 
+pub(crate) mod batch;
 pub(crate) mod cancel;
 pub(crate) mod cell;
 pub(crate) mod choose;

@@ -4,7 +4,8 @@
 //! Those that need the value consume the promise; those that do not give it back. A panic in one of them goes
 //! to [`crate::hook`] and the remaining callbacks still run.
 
-use super::cell::{self, Batch, PromiseCell};
+use super::batch::Batch;
+use super::cell::{self, PromiseCell};
 use super::waiters::{Node, Waiter};
 use super::{Promise, call};
 use crate::hook::{FailureKind, report};

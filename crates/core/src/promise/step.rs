@@ -14,8 +14,9 @@
 //! of a loop of pauses or reads. The result's cancel link points at the leaf, so that cancel rejects both in
 //! the same phase, as merging would.
 
+use super::batch::Batch;
 use super::cancel::Walk;
-use super::cell::{self, Batch, CancelLink, PromiseCell, Work};
+use super::cell::{self, CancelLink, PromiseCell, Work};
 use super::waiters::{Node, Waiter};
 use super::{IntoPromise, Promise, Repr, call, ready, rejected, settled, spare};
 use crate::source::{Leaf, Source, Watched};

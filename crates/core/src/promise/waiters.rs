@@ -14,7 +14,7 @@
 //! another promise it was merged into, or the queue of deferred callbacks. Joining two lists is O(1). Slots
 //! are reused. Newest first is Lwt's order. Not here: when waiters run (`sched`).
 
-use super::cell::Batch;
+use super::batch::Batch;
 use crate::sched::TaskId;
 use std::cell::{Cell, RefCell};
 use std::fmt;

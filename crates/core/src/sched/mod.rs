@@ -39,8 +39,8 @@ mod yields;
 
 use crate::Waiter;
 use crate::hook;
+use crate::promise::batch::Batch;
 use crate::promise::call;
-use crate::promise::cell::Batch;
 use crate::storage::AtStart;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

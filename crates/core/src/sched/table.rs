@@ -102,6 +102,9 @@ pub(super) struct Picked {
     pub(super) cancel: bool,
 }
 
+/// What a slot held: to be dropped, or told, outside of the borrow.
+pub(super) type Freed = (Option<BoxedTask>, Option<Waiter>);
+
 /// What is left to do for a task that is done, with nothing borrowed.
 pub(super) enum Ended {
     Told,
@@ -182,7 +185,7 @@ impl Table {
 
     /// Frees a slot; what it held is to be dropped outside of the borrow.
     #[must_use]
-    pub(super) fn free(&mut self, index: u32) -> (Option<BoxedTask>, Option<Waiter>) {
+    pub(super) fn free(&mut self, index: u32) -> Freed {
         let slot = &mut self.slots[index as usize];
         let waiter = mem::replace(&mut slot.waiter, Kept::NOBODY);
         let freed = (slot.body.take(), self.nodes.give_back(waiter));
@@ -317,7 +320,7 @@ impl Table {
     }
 
     /// Frees a slot whose task neither runs nor is done, for [`super::reset`].
-    pub(super) fn abandon(&mut self, index: u32) -> Option<(TaskId, (Option<BoxedTask>, Option<Waiter>))> {
+    pub(super) fn abandon(&mut self, index: u32) -> Option<(TaskId, Freed)> {
         let slot = &self.slots[index as usize];
         let id = TaskId { slot: index, generation: slot.generation() };
         (slot.body.is_some() && !slot.has(DONE | RUNNING)).then(|| (id, self.free(index)))

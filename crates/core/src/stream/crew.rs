@@ -9,8 +9,9 @@
 //! O(log callbacks) however many run. Cancelling the promise of a place asks all that run, newest first. A crew owns
 //! the promises that run, and they, as their waiter, own the crew: until they are settled, like the inputs of a join.
 
+use crate::promise::batch::Batch;
 use crate::promise::cancel::Walk;
-use crate::promise::cell::{self, Batch, CancelLink, PromiseCell, Work};
+use crate::promise::cell::{self, CancelLink, PromiseCell, Work};
 use crate::promise::waiters::{Node, Waiter};
 use crate::{Promise, Result, join, ready, rejected};
 use std::cell::RefCell;
