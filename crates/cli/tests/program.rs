@@ -39,14 +39,14 @@ fn each_line_of_json_is_a_result_with_all_keys() {
 }
 
 #[test]
-fn binding_a_resolved_promise_allocates_nothing_and_a_pending_one_once() {
+fn loops_of_binds_allocate_nothing_whether_they_wait_or_not() {
     let lines = measured(&["bind-resolved", "pause", "--style", "bind", "--engine", "poll"]);
     assert_eq!(lines.len(), 3);
     for line in lines {
         let allocations = line["allocs_per_op"].as_f64().unwrap();
         // Joining the chains costs a few allocations for each chain, and in so short a run a chain is short.
-        let expected = if line["scenario"] == "pause" { 1.0..1.2 } else { 0.0..0.05 };
-        assert!(expected.contains(&allocations), "{line}");
+        let most = if line["scenario"] == "pause" { 0.2 } else { 0.05 };
+        assert!(allocations < most, "{line}");
     }
 }
 
