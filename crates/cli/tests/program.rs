@@ -45,7 +45,7 @@ fn loops_of_binds_allocate_nothing_whether_they_wait_or_not() {
     for line in lines {
         let allocations = line["allocs_per_op"].as_f64().unwrap();
         // Joining the chains costs a few allocations for each chain, and in so short a run a chain is short.
-        let most = if line["scenario"] == "pause" { 0.2 } else { 0.05 };
+        let most = if line["scenario"] == "pause" { 0.5 } else { 0.05 };
         assert!(allocations < most, "{line}");
     }
 }
