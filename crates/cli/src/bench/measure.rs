@@ -117,6 +117,16 @@ impl Ratio {
 }
 
 impl Sample {
+    /// This sample, with the allocations of another one of the same case. Where memory is the question, a case
+    /// counts for itself.
+    pub(crate) fn with_allocations_of(self, counted: &Sample) -> Sample {
+        if self.kept_bytes.is_some() {
+            return self;
+        }
+        let allocations = counted.allocations as u128 * u128::from(self.operations);
+        Sample { allocations: (allocations / u128::from(counted.operations.max(1))) as u64, ..self }
+    }
+
     /// What one operation costs, in the unit of the question.
     fn value(&self) -> f64 {
         let total = self.kept_bytes.map_or(self.time.as_nanos() as f64, |bytes| bytes as f64);

@@ -1,17 +1,18 @@
 //! The order of measuring: warm up and size each case once, then rounds in which the cases take turns.
 //!
 //! ```text
-//!   size A, B, C          repeat until one round takes long enough; this warms up as well
+//!   size A, B, C          repeat until one round takes long enough; this warms up, and allocations are counted
 //!   A B C  A B C  A B C   one sample each per round
 //! ```
 //!
 //! Machines drift: their clock rises and falls within seconds. If A ran all its rounds before B, the drift
 //! would be taken for a difference; taking turns lets both have the same weather. So ratios within one run
-//! can be trusted and absolute figures only orient.
+//! can be trusted and absolute figures only orient. Rounds are timed with nothing counted: counting costs time.
 
 use super::case::Case;
 use super::measure::{Sample, Summary};
 use super::progress::Progress;
+use crate::alloc;
 use lisle_engine::cpu::Pinned;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -27,26 +28,26 @@ pub(crate) type Measured = Result<Summary, String>;
 
 /// Measures all cases in turn, and returns what each gave, in the same order.
 pub(crate) fn measure(cases: &[Case], rounds: u32, progress: &Progress) -> Vec<Measured> {
-    let mut repeats = Vec::with_capacity(cases.len());
+    let mut sizes = Vec::with_capacity(cases.len());
     for case in cases {
         progress.show(&case.label);
-        repeats.push(size(case));
+        sizes.push(size(case));
         progress.step();
     }
     let mut samples: Vec<Vec<Sample>> = cases.iter().map(|_| Vec::new()).collect();
     for _ in 0..rounds {
         for (index, case) in cases.iter().enumerate() {
             progress.show(&case.label);
-            if let Ok(repeat) = repeats[index] {
-                match run(case, repeat) {
-                    Ok(sample) => samples[index].push(sample),
-                    Err(error) => repeats[index] = Err(error),
+            if let Ok(size) = &sizes[index] {
+                match alloc::uncounted(|| run(case, size.repeat)) {
+                    Ok(sample) => samples[index].push(sample.with_allocations_of(&size.counted)),
+                    Err(error) => sizes[index] = Err(error),
                 }
             }
             progress.step();
         }
     }
-    let summed = repeats.into_iter().zip(samples);
+    let summed = sizes.into_iter().zip(samples);
     summed.map(|(sized, samples)| sized.and(Summary::of(&samples).ok_or("no rounds".to_owned()))).collect()
 }
 
@@ -59,17 +60,24 @@ fn run(case: &Case, repeat: u64) -> Result<Sample, String> {
     catch_unwind(AssertUnwindSafe(|| (case.run)(repeat))).unwrap_or_else(|_| Err("panicked".to_owned()))
 }
 
+/// How long a case's rounds are, and one round in which allocations were counted.
+#[derive(Debug)]
+struct Size {
+    repeat: u64,
+    counted: Sample,
+}
+
 /// How often a case is to be repeated so that a round takes as long as it asks for.
-fn size(case: &Case) -> Result<u64, String> {
+fn size(case: &Case) -> Result<Size, String> {
     let mut repeat = 1;
     for _ in 0..SIZING_ATTEMPTS_MAX {
-        let time = run(case, repeat)?.time;
-        if time >= case.round || repeat >= REPEAT_MAX {
-            return Ok(repeat);
+        let counted = run(case, repeat)?;
+        if counted.time >= case.round || repeat >= REPEAT_MAX {
+            return Ok(Size { repeat, counted });
         }
-        repeat = next_repeat(repeat, time, case.round);
+        repeat = next_repeat(repeat, counted.time, case.round);
     }
-    Ok(repeat)
+    Ok(Size { repeat, counted: run(case, repeat)? })
 }
 
 /// The next attempt: what the last one suggests and a little more, at most ten times as many.
@@ -81,7 +89,7 @@ fn next_repeat(repeat: u64, time: Duration, wanted: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{measure, next_repeat, size};
+    use super::{Size, measure, next_repeat, size};
     use crate::bench::case::{Case, Label, Style};
     use crate::bench::measure::Sample;
     use crate::bench::progress::Progress;
@@ -117,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_case_is_repeated_until_it_takes_long_enough() {
-        let repeat = size(&case("a", &Rc::default(), false)).unwrap();
+        let Size { repeat, .. } = size(&case("a", &Rc::default(), false)).unwrap();
         assert!((1_000..=1_200).contains(&repeat), "{repeat}");
     }
 
