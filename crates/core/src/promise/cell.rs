@@ -2,20 +2,22 @@
 //!
 //! ```text
 //!   Pending ──1──► Done ──3──► Taken(error?)     1 settle   2 merge (a callback returned this promise)
-//!      └────2────► Alias(outer)                  3 the one consumer moved the value out
+//!     ▲  └────2────► Alias(outer)                3 the one consumer moved the value out
+//!     └──5── Taken ◄──4──┘                       4 retire   5 renew (the same allocation, another promise)
 //! ```
 //!
 //! A cell is reached by its resolver or node, its handles, and the link of the promise it was merged into.
-//! After 2 every road leads to `outer`: [`follow`] walks and shortens the chain. `Done` and `Taken` never go
-//! back.
+//! After 2 every road leads to `outer`: [`follow`] walks and shortens the chain. No road sees `Done` or
+//! `Taken` go back: 4 and 5 happen to a cell that nobody else holds (`spare.rs`).
 //!
 //! Who owns what until when: the value belongs to the cell from 1 until its consumer takes it (3), or, once
 //! [`share`] was called, for good, and consumers get clones. The waiters belong to the cell until 1 moves
-//! them out as a [`Batch`], which the scheduler runs with nothing borrowed. No user code runs inside this
+//! them out as a [`Batch`], which the scheduler runs with nothing borrowed. Where the work of a merged cell
+//! goes on for the outer one, each owns the other (`merged`, `Alias`) until 1. No user code runs inside this
 //! file while a state is mutably borrowed.
 //!
-//! Not here: when a batch runs (`sched`), what a node computes (`step.rs`), how cancel searches
-//! (`cancel.rs`).
+//! Not here: what a batch is and when it runs (`batch.rs`, `sched`), what a node computes (`step.rs`), how
+//! cancel searches (`cancel.rs`).
 
 use super::batch::Batch;
 use super::cancel::Walk;

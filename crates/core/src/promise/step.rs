@@ -7,6 +7,9 @@
 //!                                            └─► pending leaf: Forwarding(leaf) ─ settled ─► settle own cell
 //! ```
 //!
+//! Once told, and not forwarding, a node is `Ended`. One that was itself merged into another promise and that
+//! nobody else holds leaves its allocation to the next step of its kind (`spare.rs`).
+//!
 //! On a settled input nothing of this exists: the callback runs at once, as a plain call, and what it returns
 //! is the result. A panic in the callback rejects the result with `Panicked`, in both cases alike.
 //!

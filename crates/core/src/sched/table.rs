@@ -1,4 +1,5 @@
-//! The table of tasks: slots of 24 bytes in a slab, and the run queue beside it. Only this file writes either.
+//! The table of tasks: slots of 24 bytes in a slab, and the run queue beside it. Only this file frees, queues
+//! and hands out slots; `tasks.rs` raises the flags of a cancel and a detach, and takes a body that is done.
 //!
 //! ```text
 //!   slot:   body 16 │ waiter 4 │ generation 24 bits, flags 8
@@ -48,7 +49,7 @@ pub(super) const CANCEL: u32 = 16;
 /// The poll after the next one does.
 pub(super) const CANCEL_LATER: u32 = 32;
 /// Freed while it stood in the run queue: nobody's until it has left that.
-pub(super) const STALE: u32 = 64;
+const STALE: u32 = 64;
 /// On the list of free slots.
 const FREE: u32 = 128;
 const FLAGS: u32 = 0xFF;

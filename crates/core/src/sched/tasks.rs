@@ -17,7 +17,8 @@
 //! may clean up, also asynchronously: promises it begins to wait for meanwhile are not touched. If the poll
 //! meets no such promise, the task waits for a foreign future: it is dropped there. A task that was running
 //! or queued when it was cancelled is polled as usual once and then cancelled. Where the task had its value
-//! already, the value wins, and the first promise it waits for next is cancelled, at once. Until then further calls of
+//! already, the value wins, and the first promise it waits for next is cancelled, at once; one that makes
+//! another promise at each of `POSTPONED_MAX` polls is dropped. Until it is delivered, further calls of
 //! `cancel` mean the same cancellation; a later one cancels the clean-up.
 //!
 //! The run queue is emptied one generation at a time ([`run_ready`]).
