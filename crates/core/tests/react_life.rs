@@ -1,46 +1,21 @@
 //! Who lives how long: handles own, dependents are known weakly, and nothing grows or recurses.
-#![allow(unsafe_code, reason = "a global allocator cannot be written without")]
 
+mod counting;
 mod rig;
 
+use counting::live_bytes;
 use lisle_core::react::{Event, Signal, event, l2, signal};
 use lisle_core::{Promise, pause, pick, ready, wake_paused};
 use rig::{Trace, failures};
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-
-struct Counting;
-
-thread_local! {
-    static BYTES: Cell<isize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed on to the system's allocator as it came; counting touches a thread-local cell
-// without destructor and does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.set(BYTES.get() + layout.size() as isize);
-        // SAFETY: the caller keeps `alloc`'s contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        BYTES.set(BYTES.get() - layout.size() as isize);
-        // SAFETY: the caller keeps `dealloc`'s contract, and `at` came from `alloc` above.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Runs `work` to grow tables, then `times` more: the live bytes must be the same after.
 #[track_caller]
 fn flat(times: u32, mut work: impl FnMut(u32)) {
     (0..64).for_each(&mut work);
-    let bytes = BYTES.get();
+    let bytes = live_bytes();
     (0..times).for_each(&mut work);
-    assert_eq!(BYTES.get(), bytes, "live bytes grew");
+    assert_eq!(live_bytes(), bytes, "live bytes grew");
 }
 
 #[test]

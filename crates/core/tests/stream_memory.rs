@@ -1,63 +1,23 @@
 //! Streams, memory: nodes go as the slowest reader passes, nothing grows with the number of elements or of cancelled
 //! reads, and no length costs stack.
-#![allow(unsafe_code, reason = "a global allocator cannot be written without")]
 
+mod counting;
 mod rig;
 
+use counting::{flat, live_bytes};
 use lisle_core::stream::{choose, create, create_bounded, from, of_list};
-use lisle_core::{Promise, live_waiters, pause, ready, seq, wake_paused};
+use lisle_core::{Promise, pause, ready, seq, wake_paused};
 use rig::*;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 
-struct Counting;
-
-thread_local! {
-    static BYTES: Cell<isize> = const { Cell::new(0) };
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed on to the system's allocator as it came; counting touches thread-local cells without
-// destructor and does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.set(BYTES.get() + layout.size() as isize);
-        CALLS.set(CALLS.get() + 1);
-        // SAFETY: the caller keeps `alloc`'s contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        BYTES.set(BYTES.get() - layout.size() as isize);
-        // SAFETY: the caller keeps `dealloc`'s contract, and `at` came from the system's allocator by `alloc` above.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-const MANY: u32 = 1_000_000;
+const MANY: usize = 1_000_000;
 
 /// For what takes longer: still far more than a stack could bear, or a leak hide in.
-const SOME: u32 = 100_000;
-
-/// Runs `work` to grow tables, then so many times more: the live bytes must be the same after.
-#[track_caller]
-fn flat(times: u32, mut work: impl FnMut()) {
-    (0..64).for_each(|_| work());
-    let (bytes, waiters) = (BYTES.get(), live_waiters());
-    (0..times).for_each(|_| work());
-    assert_eq!(BYTES.get(), bytes, "live bytes grew");
-    assert_eq!(live_waiters(), waiters, "waiters were left");
-}
+const SOME: usize = 100_000;
 
 /// Allocations of `work`, once its tables have grown.
 fn allocations(mut work: impl FnMut()) -> usize {
     (0..64).for_each(|_| work());
-    let before = CALLS.get();
-    work();
-    CALLS.get() - before
+    counting::allocations(work)
 }
 
 #[test]
@@ -187,13 +147,13 @@ fn the_slowest_reader_alone_keeps_elements() {
     let (fast, pusher) = create();
     let slow = fast.clone();
     (0..MANY).for_each(|n| pusher.push(n).unwrap());
-    let held = BYTES.get();
-    value(fast.njunk(MANY as usize));
-    assert!(BYTES.get() >= held);
-    value(slow.njunk(MANY as usize / 2));
-    assert!(BYTES.get() <= held - 8 * MANY as isize, "what the slower one has passed is freed");
+    let held = live_bytes();
+    value(fast.njunk(MANY));
+    assert!(live_bytes() >= held);
+    value(slow.njunk(MANY / 2));
+    assert!(live_bytes() <= held - 8 * MANY as isize, "what the slower one has passed is freed");
     drop(slow);
-    assert!(BYTES.get() < held - 16 * MANY as isize, "the rest goes with it");
+    assert!(live_bytes() < held - 16 * MANY as isize, "the rest goes with it");
 }
 
 #[test]
@@ -219,13 +179,13 @@ fn going_through_many_elements_uses_no_stack() {
         value(numbers().iter_p(|_| ready(())));
         value(numbers().iter_n(3, |_| ready(())));
         assert_eq!(value(numbers().map(|n| of_list([n; 0])).concat().get()), None);
-        assert_eq!(value(numbers().get_while(|_| true)).len(), SOME as usize);
+        assert_eq!(value(numbers().get_while(|_| true)).len(), SOME);
         assert_eq!(value(choose([numbers(), numbers()]).fold(0, |count, _| count + 1)), 2 * SOME);
         let all = numbers().map_s(|n| if n % 2 == 0 { ready(n) } else { pause().map(move |()| n) }).to_list();
         while all.is_pending() {
             wake_paused();
         }
-        assert_eq!(value(all).len(), SOME as usize);
+        assert_eq!(value(all).len(), SOME);
     });
 }
 

@@ -1,81 +1,25 @@
 //! Live bytes stay the same over a million rounds of each primitive (in release builds), and what is free
 //! costs no allocation.
-#![allow(unsafe_code, reason = "a global allocator cannot be written without")]
 
+mod counting;
 mod rig;
+use counting::{allocations, flat, live_bytes};
 use lisle_core::sync::{Barrier, Condition, MVar, Mutex, Pool, Semaphore, Switch};
-use lisle_core::{Error, Promise, live_waiters, pair, pick, ready, rejected, wake_paused};
+use lisle_core::{Error, Promise, pair, pick, ready, rejected, wake_paused};
 use rig::*;
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-
-struct Counting;
-
-thread_local! {
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-    static BYTES: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(bytes: isize) {
-    // The cells have no destructor, so they are there until the thread's last allocation.
-    if bytes > 0 {
-        CALLS.set(CALLS.get() + 1);
-    }
-    BYTES.set(BYTES.get() + bytes);
-}
-
-// SAFETY: every call is handed on to the system's allocator as it came; counting touches two thread-local
-// cells and does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: the caller keeps `alloc`'s contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: the caller keeps `dealloc`'s contract, and `at` came from the system's allocator by `alloc`
-        // above.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Debug builds are slow: they do a part of it.
 const ROUNDS: usize = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
-
-/// Allocations during `work`.
-fn allocations(work: impl FnOnce()) -> usize {
-    let before = CALLS.get();
-    work();
-    CALLS.get() - before
-}
-
-/// Runs `work` some times to grow tables, then `times` more: the live bytes must be the same after.
-#[track_caller]
-fn flat(times: usize, mut work: impl FnMut()) {
-    for _ in 0..64 {
-        work();
-    }
-    let (bytes, waiters) = (BYTES.get(), live_waiters());
-    for _ in 0..times {
-        work();
-    }
-    assert_eq!(BYTES.get(), bytes, "live bytes grew");
-    assert_eq!(live_waiters(), waiters, "waiters were left");
-}
 
 /// As `flat`, for work that leaves waits behind whose promise is dropped: what they hold is bounded.
 #[track_caller]
 fn bounded(times: usize, mut work: impl FnMut()) {
     const LEFT_BYTES_MAX: isize = 64 << 10;
-    let bytes = BYTES.get();
+    let bytes = live_bytes();
     for _ in 0..times {
         work();
-        assert!(BYTES.get() < bytes + LEFT_BYTES_MAX, "dropped waits pile up");
+        assert!(live_bytes() < bytes + LEFT_BYTES_MAX, "dropped waits pile up");
     }
 }
 
@@ -240,12 +184,12 @@ fn a_queue_that_is_empty_again_gives_its_memory_back() {
         waits.iter().for_each(Promise::cancel);
     };
     burst();
-    let bytes = BYTES.get();
+    let bytes = live_bytes();
     let mutex = Mutex::new(());
     let guard = value(mutex.lock());
     let locks: Vec<_> = (0..10_000).map(|_| mutex.lock()).collect();
     drop(guard);
     locks.into_iter().for_each(|lock| drop(value(lock)));
     burst();
-    assert!(BYTES.get() < bytes + 4096, "{} bytes are kept", BYTES.get() - bytes);
+    assert!(live_bytes() < bytes + 4096, "{} bytes are kept", live_bytes() - bytes);
 }
