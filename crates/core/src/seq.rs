@@ -13,7 +13,7 @@
 //! its tail; long chains are dropped in a loop.
 
 use crate::promise::call;
-use crate::stream::{Each, at_most, each, parallel};
+use crate::stream::{Each, at_most, each, fold, parallel};
 use crate::{IntoPromise, Promise, Shared, ready, rejected};
 use std::cell::RefCell;
 use std::fmt;
@@ -323,23 +323,12 @@ impl<T: 'static> Seq<T> {
     /// As [`Seq::fold`], with a function that promises or may fail. The next element is evaluated when that is
     /// settled.
     #[doc(alias = "fold_left_s")]
-    pub fn fold_s<A, P>(&self, first: A, mut f: impl FnMut(A, T) -> P + 'static) -> Promise<A>
+    pub fn fold_s<A, P>(&self, first: A, f: impl FnMut(A, T) -> P + 'static) -> Promise<A>
     where
         A: 'static,
         P: IntoPromise<Value = A>,
     {
-        let sum = Rc::new(RefCell::new(Some(first)));
-        let kept = sum.clone();
-        let step = move |element| {
-            let kept = kept.clone();
-            let Some(before) = kept.take() else { return ready(ControlFlow::Break(())) };
-            f(before, element).into_promise().map(move |after| {
-                kept.replace(Some(after));
-                ControlFlow::Continue(())
-            })
-        };
-        let folded = each(&Each::new(self.elements(), step));
-        folded.try_map(move |_| sum.take().ok_or_else(crate::Error::abandoned))
+        fold(self.elements(), first, f)
     }
 
     /// Runs `f` on each element, in order.
@@ -365,18 +354,18 @@ impl<T: 'static> Seq<T> {
         parallel(&Each::new(self.elements(), f))
     }
 
-    /// Runs `f` on each element, at most `max_concurrency` at once; settles when all are done. An element is
+    /// Runs `f` on each element, at most `max` at once; settles when all are done. An element is
     /// evaluated only when there is room for it.
     ///
     /// # Panics
-    /// If `max_concurrency` is 0.
+    /// If `max` is 0.
     #[doc(alias = "for_each_concurrent")]
-    pub fn iter_n<P>(&self, max_concurrency: usize, f: impl FnMut(T) -> P + 'static) -> Promise<()>
+    pub fn iter_n<P>(&self, max: usize, f: impl FnMut(T) -> P + 'static) -> Promise<()>
     where
         P: IntoPromise<Value = ()>,
     {
-        assert!(max_concurrency > 0, "iter_n with room for no callback would never end: give at least 1");
-        at_most(&Each::new(self.elements(), f), Rc::default(), max_concurrency)
+        assert!(max > 0, "iter_n with room for no callback would never end: give at least 1");
+        at_most(&Each::new(self.elements(), f), Rc::default(), max)
     }
 
     /// All elements.

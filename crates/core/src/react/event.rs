@@ -3,7 +3,7 @@
 //! A vertex of an event holds its occurrence during the step in which it occurs, and nothing otherwise. The
 //! value is behind an `Rc`, so that `filter`, `select` or a signal pass it on without a copy, and a function
 //! gets `&A` with nothing borrowed. Not here: combinators that remember (`memory.rs`), dynamic ones
-//! (`switch.rs`), those that give promises (`promises.rs`, `serial.rs`, `parallel.rs`, `limit.rs`).
+//! (`switch.rs`), those with promises (`next.rs`, `source.rs`, `serial.rs`, `parallel.rs`, `limit.rs`).
 
 use super::graph::{Head, Held, Input, Inputs, Vertex};
 use super::signal::Signal;

@@ -89,6 +89,28 @@ where
     })
 }
 
+/// Combines all elements into one value, one after the other.
+pub(crate) fn fold<T, A, P, N, F>(next: N, first: A, mut f: F) -> Promise<A>
+where
+    T: 'static,
+    A: 'static,
+    P: IntoPromise<Value = A>,
+    N: FnMut() -> Promise<Option<T>> + 'static,
+    F: FnMut(A, T) -> P + 'static,
+{
+    let sum = Rc::new(RefCell::new(Some(first)));
+    let kept = sum.clone();
+    let step = move |element| {
+        let kept = kept.clone();
+        let Some(before) = kept.take() else { return ready(ControlFlow::Break(())) };
+        f(before, element).into_promise().map(move |after| {
+            kept.replace(Some(after));
+            ControlFlow::Continue(())
+        })
+    };
+    each(&Each::new(next, step)).try_map(move |_| sum.take().ok_or_else(Error::abandoned))
+}
+
 /// Starts `step` on every element as soon as it is there; settles when all are done.
 ///
 /// The result waits for the first callback, then for the rest: an error of a late element shows only after the

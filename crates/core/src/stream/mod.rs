@@ -46,7 +46,7 @@ mod through;
 
 pub use bounded::{BoundedPusher, create_bounded};
 pub use combine::choose;
-pub(crate) use each::{Each, at_most, each, parallel};
+pub(crate) use each::{Each, at_most, each, fold, parallel};
 pub use futures::{Futures, of_futures};
 pub use make::{from, from_direct, of_iter, of_list, of_promise, of_seq, of_value};
 pub use push::{Pusher, create};

@@ -5,9 +5,8 @@
 //! what the loop waits for, a read (which takes nothing then) or a callback.
 
 use super::Stream;
-use super::each::{Each, at_most, each, parallel};
-use crate::{Error, IntoPromise, Promise, ready};
-use std::cell::RefCell;
+use super::each::{Each, at_most, each, fold, parallel};
+use crate::{IntoPromise, Promise, ready};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -31,23 +30,12 @@ impl<T: 'static> Stream<T> {
 
     /// As [`Stream::fold`], with a function that promises or may fail. The next element is read when that is
     /// settled.
-    pub fn fold_s<A, P>(&self, first: A, mut f: impl FnMut(A, T) -> P + 'static) -> Promise<A>
+    pub fn fold_s<A, P>(&self, first: A, f: impl FnMut(A, T) -> P + 'static) -> Promise<A>
     where
         A: 'static,
         P: IntoPromise<Value = A>,
     {
-        let sum = Rc::new(RefCell::new(Some(first)));
-        let kept = sum.clone();
-        let step = move |element| {
-            let kept = kept.clone();
-            let Some(before) = kept.take() else { return ready(ControlFlow::Break(())) };
-            f(before, element).into_promise().map(move |after| {
-                kept.replace(Some(after));
-                ControlFlow::Continue(())
-            })
-        };
-        let folded = each(&Each::new(self.elements(), step));
-        folded.try_map(move |_| sum.take().ok_or_else(Error::abandoned))
+        fold(self.elements(), first, f)
     }
 
     /// Runs `f` on each element, in order.
@@ -74,21 +62,21 @@ impl<T: 'static> Stream<T> {
         parallel(&Each::new(self.elements(), f))
     }
 
-    /// Runs `f` on each element, at most `max_concurrency` at once; settles when all are done. An element is read
+    /// Runs `f` on each element, at most `max` at once; settles when all are done. An element is read
     /// only when there is room for it.
     ///
-    /// The first error that is met rejects; the others that run go on. O(log `max_concurrency`) for each element.
+    /// The first error that is met rejects; the others that run go on. O(log `max`) for each element.
     ///
     /// # Panics
-    /// If `max_concurrency` is 0.
+    /// If `max` is 0.
     #[doc(alias = "for_each_concurrent")]
     #[doc(alias = "buffer_unordered")]
-    pub fn iter_n<P>(&self, max_concurrency: usize, f: impl FnMut(T) -> P + 'static) -> Promise<()>
+    pub fn iter_n<P>(&self, max: usize, f: impl FnMut(T) -> P + 'static) -> Promise<()>
     where
         P: IntoPromise<Value = ()>,
     {
-        assert!(max_concurrency > 0, "iter_n with room for no callback would never end: give at least 1");
-        at_most(&Each::new(self.elements(), f), Rc::default(), max_concurrency)
+        assert!(max > 0, "iter_n with room for no callback would never end: give at least 1");
+        at_most(&Each::new(self.elements(), f), Rc::default(), max)
     }
 
     /// Takes elements up to the first for which `f` holds, and promises that; `None` if the stream ends before.
