@@ -6,7 +6,8 @@
 //!   cargo xtask golden [DIR]     the programs of DIR, or the recorded ones, their traces compared with Lwt's
 //!   cargo xtask behaviours [M…]  the behaviours of Lwt's modules M, or of all: which are shown by a test
 //!   cargo xtask faults [A…]      the known faults in the areas A, or in all: which are shown not to be ours
-//!   cargo xtask fuzz [TARGET] [--seconds N]   random inputs to the targets of fuzz/, a minute unless told otherwise
+//!   cargo xtask fuzz [TARGET] [--seconds N | FILE]   random inputs to the targets of fuzz/, for a minute
+//!                                unless told otherwise; or one input, from a file, to one target
 //! ```
 //!
 //! Not here: anything that a released program needs. No crate may depend on this one.
