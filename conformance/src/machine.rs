@@ -210,8 +210,8 @@ impl Machine {
         None
     }
 
-    /// Has one lap, which wakes one generation of pauses. A runtime's lap is had by waiting for a pause, which
-    /// is the last of its generation.
+    /// Has one lap, which wakes one generation of pauses. A runtime's lap is had by waiting for a pause,
+    /// which is the last of its generation.
     pub(crate) fn lap(&self) {
         match &self.0.runtime {
             Some(runtime) => runtime.run_promise(pause()).expect("nobody cancels this pause"),

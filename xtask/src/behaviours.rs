@@ -1,8 +1,9 @@
 //! `cargo xtask behaviours`: which behaviours of OCaml Lwt's own suites are shown by tests of ours.
 //!
-//! The rows are `conformance/lwt-behaviours.tsv`, their tests stand in one binary, `conformance/tests/behaviours/`.
-//! A row that Lwt's module has and Rust cannot have is marked `n-a` in the table; one that turned out to be so later
-//! stands with its reason in `conformance/behaviours-not-applicable.tsv`, which takes only rows marked `adapted`.
+//! The rows are `conformance/lwt-behaviours.tsv`, their tests stand in one binary,
+//! `conformance/tests/behaviours/`. A row that Lwt's module has and Rust cannot have is marked `n-a` in the
+//! table; one that turned out to be so later stands with its reason in
+//! `conformance/behaviours-not-applicable.tsv`, which takes only rows marked `adapted`.
 
 use crate::coverage::{Coverage, Duty, Row, claims_in, fields};
 use crate::lex;

@@ -1,8 +1,8 @@
-//! Everything that must hold before a change is taken, in the order in which a mistake is cheapest to find. There is no
-//! other list: what is not here is not checked.
+//! Everything that must hold before a change is taken, in the order in which a mistake is cheapest to find.
+//! There is no other list: what is not here is not checked.
 //!
-//! Stops at the first failure and says how to run that step again. The last line is «N passed, M failed», summed over
-//! all tests, golden traces and models that ran.
+//! Stops at the first failure and says how to run that step again. The last line is «N passed, M failed»,
+//! summed over all tests, golden traces and models that ran.
 
 use crate::step::{self, Count, Proof, Step};
 use crate::{behaviours, faults};

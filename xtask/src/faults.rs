@@ -1,8 +1,8 @@
 //! `cargo xtask faults`: which real faults of other runtimes are shown, by a test, not to be ours.
 //!
-//! The rows are `conformance/known-faults.tsv`; a test of any crate may claim one. A fault that cannot occur, whatever
-//! the code does, stands in `conformance/faults-by-construction.tsv` with the reason, which names the file that makes
-//! it so.
+//! The rows are `conformance/known-faults.tsv`; a test of any crate may claim one. A fault that cannot
+//! occur, whatever the code does, stands in `conformance/faults-by-construction.tsv` with the reason,
+//! which names the file that makes it so.
 
 use crate::coverage::{Coverage, Duty, Row, claims_in, fields};
 use crate::tidy::Violation;

@@ -6,9 +6,9 @@
 //!   build with coverage and the address sanitizer ─► each target, its share of the seconds ─► «N passed, M failed»
 //! ```
 //!
-//! Built directly and not by cargo-fuzz: that would be one more program to install, for a dozen flags. What the
-//! fuzzer learns is kept in `fuzz/corpus/`, what it breaks in `fuzz/artifacts/`; git ignores both. A file of the
-//! latter in place of the seconds is run alone.
+//! Built directly and not by cargo-fuzz: that would be one more program to install, for a dozen flags. What
+//! the fuzzer learns is kept in `fuzz/corpus/`, what it breaks in `fuzz/artifacts/`; git ignores both. A file
+//! of the latter in place of the seconds is run alone.
 
 use crate::step::Count;
 use std::path::{Path, PathBuf};

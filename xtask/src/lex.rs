@@ -1,8 +1,9 @@
-//! Rust source, parted into code and comments, line by line: just enough of a lexer that a rule about code does not
-//! stumble over a word in a string, and a rule about remarks does not stumble over code.
+//! Rust source, parted into code and comments, line by line: just enough of a lexer that a rule about code
+//! does not stumble over a word in a string, and a rule about remarks does not stumble over code.
 //!
-//! In `code`, the content of string and character literals is dropped and their quotes are kept. Known: nested block
-//! comments, raw and byte strings, escapes, lifetimes. Not known: macros; they are code like any other.
+//! In `code`, the content of string and character literals is dropped and their quotes are
+//! kept. Known: nested block comments, raw and byte strings, escapes, lifetimes. Not known:
+//! macros; they are code like any other.
 
 /// One line of a file.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! One step of the checks: a command, run and watched. Its output is passed on line by line, and the tests that it
-//! reports are counted on the way, so that the last line of `ci` is a sum and not a hope.
+//! One step of the checks: a command, run and watched. Its output is passed on line by line, and the tests
+//! that it reports are counted on the way, so that the last line of `ci` is a sum and not a hope.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,5 @@
-//! The files of the repository, read once. Every rule of `tidy` is a function over this, so its tests need no disk.
+//! The files of the repository, read once. Every rule of `tidy` is a function over
+//! this, so its tests need no disk.
 //!
 //! What counts is what git tracks or would track: what `.gitignore` names is not seen.
 
@@ -27,7 +28,8 @@ impl Tree {
         }
         let mut tree = Tree::default();
         for path in String::from_utf8_lossy(&output.stdout).split('\0').filter(|path| !path.is_empty()) {
-            // A file that is tracked but deleted, or a link to a folder, cannot be read: neither is ours to judge.
+            // A file that is tracked but deleted, or a link to a folder, cannot be
+            // read: neither is ours to judge.
             if let Ok(bytes) = std::fs::read(root.join(path)) {
                 tree.files.insert(path.to_owned(), String::from_utf8(bytes).ok());
             }
@@ -69,7 +71,8 @@ impl Tree {
         path.is_empty() || self.files.contains_key(path) || self.paths().any(|file| file.starts_with(&folder))
     }
 
-    /// Whether the crate (or top folder) to which `path` belongs is there yet. A file at the root always counts.
+    /// Whether the crate (or top folder) to which `path` belongs is there yet. A
+    /// file at the root always counts.
     pub(crate) fn has_home_of(&self, path: &str) -> bool {
         let mut parts = path.split('/');
         match (parts.next(), parts.next()) {

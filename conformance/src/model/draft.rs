@@ -1,8 +1,8 @@
 //! Programs that nobody wrote: a tree of small numbers, and the text that it stands for.
 //!
 //! Any tree of the right type is a program, so it can be drawn, mutated and shrunk without a look at the
-//! grammar: a number that is too large wraps, one that is missing is 0, a block that is missing is empty. What
-//! statements there are is one table, [`FORMS`]; to add a statement, add its row.
+//! grammar: a number that is too large wraps, one that is missing is 0, a block that is missing is empty.
+//! What statements there are is one table, [`FORMS`]; to add a statement, add its row.
 //!
 //! Few registers and many statements, so that statements meet. The first lines make a few pending promises:
 //! without them most statements would find a settled one.

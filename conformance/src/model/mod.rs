@@ -29,8 +29,8 @@ pub struct Run {
     /// Why the reference's behaviour is not defined for this program: it draws lots, or it does not end.
     /// Empty for a program that is inside.
     pub outside: Vec<&'static str>,
-    /// A promise waits for itself, directly or by a way round, so nobody can ever settle it: it stays in memory
-    /// with whoever waits for it.
+    /// A promise waits for itself, directly or by a way round, so nobody can ever settle it: it stays
+    /// in memory with whoever waits for it.
     pub knotted: bool,
 }
 

@@ -1,8 +1,9 @@
 //! Streams: making, feeding, reading, deriving and iterating them.
 //!
-//! A register holds a reader and what feeds it. Statements read through the register's own reader, so what is
-//! derived from it shares that reader (`same_reader`). A stream that loses its register is kept until the program
-//! is over: its readers and pushers would end things by being dropped, which the reference never does.
+//! A register holds a reader and what feeds it. Statements read through the register's own
+//! reader, so what is derived from it shares that reader (`same_reader`). A stream that loses its
+//! register is kept until the program is over: its readers and pushers would end things by being
+//! dropped, which the reference never does.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

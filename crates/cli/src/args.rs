@@ -34,7 +34,8 @@ pub(crate) struct BenchOptions {
     #[arg(value_name = "SCENARIO", value_parser = PossibleValuesParser::new(scenario_names()))]
     pub(crate) scenarios: Vec<String>,
 
-    /// Only this engine (may be repeated), whatever LISLE_ENGINE says. Scenarios that need no engine run anyway.
+    /// Only this engine (may be repeated), whatever LISLE_ENGINE says. Scenarios
+    /// that need no engine run anyway.
     #[arg(long = "engine", value_name = "ENGINE", value_parser = engine_parser())]
     pub(crate) engines: Vec<EngineKind>,
 

@@ -34,9 +34,9 @@ enum Kind {
     Other(Arc<Boxed>),
 }
 
-/// As wide as the other variants' content. Beside a tag of four bytes it made the compiler copy twelve bytes of
-/// content as eight and four, even where there was none, and the reader, who loads the last eight, wait until
-/// both had reached the cache: 5 ns of each result that was handed on.
+/// As wide as the other variants' content. Beside a tag of four bytes it made the compiler copy twelve bytes
+/// of content as eight and four, even where there was none, and the reader, who loads the last eight, wait
+/// until both had reached the cache: 5 ns of each result that was handed on.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
 struct OsCode(i32);

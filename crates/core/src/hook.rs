@@ -107,7 +107,8 @@ pub(crate) fn report(error: Error, kind: FailureKind, site: Option<&'static Loca
     let failure = Failure { error, kind, site };
     // During the thread's destruction the hook may be gone; the default still tells.
     let hook = HOOK.try_with(|slot| slot.borrow().clone()).ok().flatten();
-    // Caught as a callback's panic is, so that a payload that panics when it is dropped does not get out either.
+    // Caught as a callback's panic is, so that a payload that panics when it is
+    // dropped does not get out either.
     let called = call(|| match hook {
         Some(hook) => hook(&failure),
         None => print(&failure),

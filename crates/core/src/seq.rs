@@ -8,9 +8,9 @@
 //!   Seq ──uncons──► Promise of  None │ Some(element, Seq) ──uncons──► …
 //! ```
 //!
-//! Functions that make sequences (`map`, `append`, …) return at once and compute nothing; those that go through
-//! one (`fold`, `iter`, `to_list`, …) begin at once. A sequence owns what its function captured, and a `cons`
-//! its tail; long chains are dropped in a loop.
+//! Functions that make sequences (`map`, `append`, …) return at once and compute nothing; those that go
+//! through one (`fold`, `iter`, `to_list`, …) begin at once. A sequence owns what its function captured, and
+//! a `cons` its tail; long chains are dropped in a loop.
 
 use crate::promise::call;
 use crate::stream::{Each, at_most, each, fold, parallel};
@@ -320,8 +320,8 @@ impl<T: 'static> Seq<T> {
         self.fold_s(first, move |sum, element| ready(f(sum, element)))
     }
 
-    /// As [`Seq::fold`], with a function that promises or may fail. The next element is evaluated when that is
-    /// settled.
+    /// As [`Seq::fold`], with a function that promises or may fail. The next element
+    /// is evaluated when that is settled.
     #[doc(alias = "fold_left_s")]
     pub fn fold_s<A, P>(&self, first: A, f: impl FnMut(A, T) -> P + 'static) -> Promise<A>
     where

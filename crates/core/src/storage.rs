@@ -312,8 +312,8 @@ impl Node for Carrier {
     }
 }
 
-/// A task's map is current as long as this lives: for one poll. When dropped, it is kept for the next poll and
-/// the poller's is current again.
+/// A task's map is current as long as this lives: for one poll. When dropped, it is kept for the next
+/// poll and the poller's is current again.
 pub(crate) struct TaskPoll(TaskId);
 
 impl TaskPoll {

@@ -72,14 +72,15 @@
 //! need it. To measure what a fiber needs, let one run on a large stack, and look in `/proc/self/smaps` how
 //! much of that mapping is resident.
 //!
-//! A fiber that outgrows its stack ends the process with SIGSEGV at the guard page, after a line on stderr that
-//! names the place of its `spawn`. It never writes over another's memory: rustc has large frames touched page
-//! by page. (C code compiled without stack probes may jump over the page: give it ample stacks.) For that line
-//! the first stack installs a handler of SIGSEGV, which passes on all other faults to the handler before it.
+//! A fiber that outgrows its stack ends the process with SIGSEGV at the guard page, after a line on
+//! stderr that names the place of its `spawn`. It never writes over another's memory: rustc has large
+//! frames touched page by page. (C code compiled without stack probes may jump over the page: give it
+//! ample stacks.) For that line the first stack installs a handler of SIGSEGV, which passes on all
+//! other faults to the handler before it.
 //!
-//! Stacks are reused, per thread, up to [`stack::IDLE_MAX`] of a size. Each live fiber takes two mappings, and
-//! Linux allows 65 530 (`vm.max_map_count`): beyond about 32 000 started fibers a further one is rejected with
-//! `Panicked`, whose text tells this. Fibers that have not begun hold none.
+//! Stacks are reused, per thread, up to [`stack::IDLE_MAX`] of a size. Each live fiber takes two mappings,
+//! and Linux allows 65 530 (`vm.max_map_count`): beyond about 32 000 started fibers a further one is rejected
+//! with `Panicked`, whose text tells this. Fibers that have not begun hold none.
 
 mod fiber;
 pub mod io;

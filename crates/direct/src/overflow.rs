@@ -9,13 +9,13 @@
 //! The guard page alone protects the neighbours; this makes an end of it that can be understood. Without it a
 //! program just dies of SIGSEGV, for the handler of std knows the stacks of threads only.
 //!
-//! The handler is installed when the first stack is mapped. It runs on the alternate stack of its thread, which
-//! std makes for its own threads; others get one here. It allocates nothing and takes no lock: it walks a list of
-//! records that are never freed (a later stack uses them again) and writes a buffer of its own.
+//! The handler is installed when the first stack is mapped. It runs on the alternate stack of its thread,
+//! which std makes for its own threads; others get one here. It allocates nothing and takes no lock: it walks
+//! a list of records that are never freed (a later stack uses them again) and writes a buffer of its own.
 //!
 //! # Safety
-//! Of two kinds: calls of libc, with pointers to locals or to memory that lives as long as the process or thread;
-//! and the walk, which follows pointers made by `Box::leak` alone.
+//! Of two kinds: calls of libc, with pointers to locals or to memory that lives as long as the process or
+//! thread; and the walk, which follows pointers made by `Box::leak` alone.
 //!
 //! Not here: stacks (`stack.rs`).
 #![allow(unsafe_code)]

@@ -8,7 +8,7 @@
 //!   idle ──acquire──► a fiber's first poll … until it is done, or dropped and unwound ──release──► idle
 //! ```
 //!
-//! A stack belongs to an [`Occupied`], together with its coroutine, until that is done; only then can it come
+//! A stack belongs to an `Occupied`, together with its coroutine, until that is done; only then can it come
 //! back here. Idle stacks lie in a
 //! pool per thread, last in, first out, since the one used last is in the caches. The pool keeps the pages
 //! that were touched: at most [`IDLE_MAX`] stacks of each size, and [`drop_idle`] lets them all go.
@@ -78,11 +78,11 @@ pub(crate) struct Bounds {
     limit: StackPointer,
 }
 
-// SAFETY: the mapping keeps the contract (guard page at its limit, aligned base). It stays mapped as long as the
-// coroutine that has these bounds: only `Occupied::begin` makes any, and an `Occupied` gives its stack away, or
-// drops it, only after its coroutine. `base` is set once, in `map`: below the mapping's own by a multiple of the
-// alignment and no more than `STAGGER_ROOM`, which was added to the size; so at least SIZE_MIN bytes lie between
-// it and the guard page.
+// SAFETY: the mapping keeps the contract (guard page at its limit, aligned base). It stays mapped as long as
+// the coroutine that has these bounds: only `Occupied::begin` makes any, and an `Occupied` gives its stack
+// away, or drops it, only after its coroutine. `base` is set once, in `map`: below the mapping's own by a
+// multiple of the alignment and no more than `STAGGER_ROOM`, which was added to the size; so at least
+// SIZE_MIN bytes lie between it and the guard page.
 unsafe impl corosensei::stack::Stack for Bounds {
     #[inline]
     fn base(&self) -> StackPointer {

@@ -1,6 +1,7 @@
 //! Keeping the calling thread on one processor, for measurements that no kernel worker takes part in.
 //!
-//! Threads that the kernel starts for a ring inherit the mask, so nothing that uses an engine should be pinned.
+//! Threads that the kernel starts for a ring inherit the mask, so nothing that uses
+//! an engine should be pinned.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
@@ -13,7 +14,8 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Pins the calling thread to the last of the processors it may use: the first one has the most interrupts.
+    /// Pins the calling thread to the last of the processors it may use: the first
+    /// one has the most interrupts.
     ///
     /// ```
     /// let pinned = lisle_engine::cpu::Pinned::to_one()?;

@@ -6,12 +6,12 @@
 //!              └─ no room ───────────────────────────────► false, at once
 //! ```
 //!
-//! A period begins for all keys alike, when the first one is used, and goes on as long as any key is in use.
-//! At its end each key serves those who wait, first come, first served, and counts them for the next period; a
-//! key that was not used at all is forgotten. So what is kept is bounded by the keys of one period and by the
-//! number of those who may wait. Those who wait stand in one slab, linked by key: a cancelled one leaves in
-//! O(1). The timer of the period holds the state; when nothing is in use there is none.
-//! Not here: smoothing within a period.
+//! A period begins for all keys alike, when the first one is used, and goes on as long as any key is in
+//! use. At its end each key serves those who wait, first come, first served, and counts them for the next
+//! period; a key that was not used at all is forgotten. So what is kept is bounded by the keys of one
+//! period and by the number of those who may wait. Those who wait stand in one slab, linked by key: a
+//! cancelled one leaves in O(1). The timer of the period holds the state; when nothing is in use there is
+//! none. Not here: smoothing within a period.
 
 use crate::time::sleep;
 use lisle_core::{Promise, Resolver, cancelable, ready};

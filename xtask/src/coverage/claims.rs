@@ -6,8 +6,8 @@
 //!   fn mutex_01_waiters_get_the_lock_in_order() { … }          begins with the first id
 //! ```
 //!
-//! An id is words of capitals and a number, joined by hyphens. Not known here: which ids there are (`mod.rs`), and
-//! whether a test shows what its row says: that is for its reader.
+//! An id is words of capitals and a number, joined by hyphens. Not known here: which ids there are
+//! (`mod.rs`), and whether a test shows what its row says: that is for its reader.
 
 use crate::lex;
 use crate::tidy::Violation;

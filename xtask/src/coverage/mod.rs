@@ -1,5 +1,5 @@
-//! Which rows of a table are shown by a test: the rows, the exceptions, the tests that claim them (`claims.rs`), and
-//! the report.
+//! Which rows of a table are shown by a test: the rows, the exceptions, the tests that claim
+//! them (`claims.rs`), and the report.
 //!
 //! ```text
 //!   row ──┬─ a test that runs claims it       covered
@@ -8,8 +8,8 @@
 //!         └─ else                             missing: fails
 //! ```
 //!
-//! The last line of a report is `N passed, M failed`: rows covered, and rows missing plus mistakes. What a table
-//! means, and where its tests stand: `behaviours.rs`, `faults.rs`.
+//! The last line of a report is `N passed, M failed`: rows covered, and rows missing plus mistakes. What a
+//! table means, and where its tests stand: `behaviours.rs`, `faults.rs`.
 
 pub(crate) mod claims;
 

@@ -1,6 +1,7 @@
-//! Which crate may import which. The block `arrows` of `ARCHITECTURE.md` has one line for each crate, `crate: the
-//! crates it may import` (`*` means any); the block `fences` has one line for each foreign crate that only some of ours
-//! may import, `foreign = ours, ours`. A fence holds for the whole family (`tokio` also fences `tokio-util`).
+//! Which crate may import which. The block `arrows` of `ARCHITECTURE.md` has one line for each crate,
+//! `crate: the crates it may import` (`*` means any); the block `fences` has one line for each foreign
+//! crate that only some of ours may import, `foreign = ours, ours`. A fence holds for the whole family
+//! (`tokio` also fences `tokio-util`).
 //!
 //! Dev-dependencies are free, except where a fence ends in `, even in tests`.
 

@@ -1,8 +1,8 @@
 //! Laws about the documents: a link leads somewhere, and the map shows what is there.
 //!
-//! The block `map` of `ARCHITECTURE.md` is a tree of two levels: a line at the margin begins with a path, a line
-//! indented by two spaces with a path below it; deeper lines continue a remark. A path whose crate is not written yet
-//! may stand there; a crate that stands nowhere may not exist.
+//! The block `map` of `ARCHITECTURE.md` is a tree of two levels: a line at the margin begins with a path, a
+//! line indented by two spaces with a path below it; deeper lines continue a remark. A path whose crate is
+//! not written yet may stand there; a crate that stands nowhere may not exist.
 
 use super::{ARCHITECTURE, Tree, Violation, block};
 use crate::lex;
@@ -32,7 +32,8 @@ pub(super) fn links_resolve(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Each path in backquotes that begins in a folder of ours is there, if its crate is. The changelog speaks of the past.
+/// Each path in backquotes that begins in a folder of ours is there, if its crate
+/// is. The changelog speaks of the past.
 pub(super) fn named_paths_exist(tree: &Tree) -> Vec<Violation> {
     const FOLDERS: &[&str] = &["crates/", "xtask/", "conformance/", "examples/", "bench/", "fuzz/"];
     let mut violations = Vec::new();

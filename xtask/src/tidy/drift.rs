@@ -1,8 +1,9 @@
-//! Laws about things that drift apart: operations and their tests, the walk in `ARCHITECTURE.md` and the code it walks.
+//! Laws about things that drift apart: operations and their tests, the walk in
+//! `ARCHITECTURE.md` and the code it walks.
 //!
-//! The block `hashes` has one line for each file that the walk describes: its path and the hash of its text. When the
-//! file changes, its author reads the walk again and runs `cargo xtask tidy --bless`. The hash (FNV-1a, 64 bits) finds
-//! changes; it guards against nothing else.
+//! The block `hashes` has one line for each file that the walk describes: its path and the hash of its text.
+//! When the file changes, its author reads the walk again and runs `cargo xtask tidy --bless`. The hash
+//! (FNV-1a, 64 bits) finds changes; it guards against nothing else.
 
 use super::{ARCHITECTURE, Tree, Violation, block};
 use crate::lex;

@@ -1,8 +1,8 @@
-//! Where unsafe code may stand. The block `unsafe-ledger` of `ARCHITECTURE.md` has one line for each file: its path
-//! (`*` stands for any name in a folder), then what for. Elsewhere the word `unsafe` is a violation.
+//! Where unsafe code may stand. The block `unsafe-ledger` of `ARCHITECTURE.md` has one line for each file:
+//! its path (`*` stands for any name in a folder), then what for. Elsewhere the word `unsafe` is a violation.
 //!
-//! Tests and benchmarks (`tests/`, `benches/`, and the workspaces `bench/` and `fuzz/`) may be unsafe without a line in
-//! the ledger, but not without a remark.
+//! Tests and benchmarks (`tests/`, `benches/`, and the workspaces `bench/` and `fuzz/`) may be unsafe without
+//! a line in the ledger, but not without a remark.
 
 use super::{ARCHITECTURE, Tree, Violation, block};
 use crate::lex::{self, Line};

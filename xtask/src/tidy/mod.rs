@@ -1,5 +1,5 @@
-//! The laws that a compiler does not know. Each rule is one function from the tree to violations; each violation says
-//! what to do about it.
+//! The laws that a compiler does not know. Each rule is one function from the tree to violations; each
+//! violation says what to do about it.
 //!
 //! | file | laws |
 //! |---|---|
@@ -120,8 +120,8 @@ const RULES: &[Rule] = &[
     drift::hashes_match,
 ];
 
-/// The lines of the fenced block called `name` in `ARCHITECTURE.md`, with their numbers. Blank lines and `#` comments
-/// are left out.
+/// The lines of the fenced block called `name` in `ARCHITECTURE.md`, with their numbers. Blank
+/// lines and `#` comments are left out.
 fn block<'a>(tree: &'a Tree, name: &str) -> Result<Vec<(usize, &'a str)>, Violation> {
     let missing = || {
         Violation::new(

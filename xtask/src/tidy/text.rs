@@ -1,6 +1,7 @@
 //! Laws about single files and lines: how a file opens, how long it may be, what may not be in it.
 //!
-//! Data (`golden/`, `record/`, `.snap`, `.stderr`) is recorded, not written: only the law on machine paths holds there.
+//! Data (`golden/`, `record/`, `.snap`, `.stderr`) is recorded, not written: only
+//! the law on machine paths holds there.
 
 use super::{Tree, Violation};
 use crate::lex;

@@ -53,8 +53,8 @@ pub(crate) fn measure(cases: &[Case], rounds: u32, progress: &Progress) -> Vec<M
 
 /// Runs a case. One that panics is one line that failed, and no reason to lose the others.
 ///
-/// A case without an engine stays on one processor while it runs. One with an engine may not be pinned: the ring's
-/// kernel workers inherit the mask. Where pinning is refused, the case runs all the same.
+/// A case without an engine stays on one processor while it runs. One with an engine may not be pinned: the
+/// ring's kernel workers inherit the mask. Where pinning is refused, the case runs all the same.
 fn run(case: &Case, repeat: u64) -> Result<Sample, String> {
     let _pinned = case.label.engine.is_none().then(Pinned::to_one);
     catch_unwind(AssertUnwindSafe(|| (case.run)(repeat))).unwrap_or_else(|_| Err("panicked".to_owned()))

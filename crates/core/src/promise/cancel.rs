@@ -93,8 +93,8 @@ impl Walk {
         walk
     }
 
-    /// Both phases, for a node that goes on afterwards. If the stack is deep, only the first: what is returned
-    /// is the second, and then `next`.
+    /// Both phases, for a node that goes on afterwards. If the stack is deep, only the first: what is
+    /// returned is the second, and then `next`.
     pub(super) fn run_before(mut self, next: impl FnOnce() -> Waiter) -> Option<Batch> {
         self.search();
         if self.found.is_empty() {
@@ -130,8 +130,8 @@ impl Walk {
 
 /// Cancels a promise that was given away: moved into a `bind`, a race, or a task that awaits it.
 ///
-/// Clones cancel the same promise. A canceler keeps the promise's state until it is dropped, so a rejection that
-/// nobody looks at is reported only then.
+/// Clones cancel the same promise. A canceler keeps the promise's state until it is dropped, so a rejection
+/// that nobody looks at is reported only then.
 ///
 /// ```
 /// use lisle_core::{cancelable, ready};
@@ -285,8 +285,8 @@ impl<T: 'static> Promise<T> {
 
     /// Gives the promise back, with a handle that cancels it wherever it has gone.
     ///
-    /// A pending promise without a cell of its own (a pause, an operation, a task) gets one: one allocation, and
-    /// another for the handle.
+    /// A pending promise without a cell of its own (a pause, an operation, a task) gets one: one
+    /// allocation, and another for the handle.
     #[doc(alias = "abortable")]
     pub fn canceler(self) -> (Promise<T>, Canceler) {
         let cell = self.into_cell();

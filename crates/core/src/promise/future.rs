@@ -18,7 +18,8 @@ use std::task::{Context, Poll};
 impl<T: 'static> Future for Promise<T> {
     type Output = Result<T>;
 
-    /// On a settled promise nothing but the move of the value is left of this, if it is inlined: 13 ns otherwise.
+    /// On a settled promise nothing but the move of the value is left of this, if it
+    /// is inlined: 13 ns otherwise.
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
         let this = self.get_mut();

@@ -78,8 +78,8 @@ impl<T: 'static, C: Collect<T>> Gather<T, C> {
         }
     }
 
-    /// Takes the results that are there. Whether it took any: a clone or a drop may have settled an input that
-    /// was passed by.
+    /// Takes the results that are there. Whether it took any: a clone or a drop may have
+    /// settled an input that was passed by.
     fn take_settled(&mut self, inputs: &mut [Option<Promise<T>>]) -> bool {
         let mut took = false;
         for (index, input) in inputs.iter_mut().enumerate() {

@@ -115,8 +115,8 @@ pub(super) fn observe_cancel<T: 'static>(cell: &Rc<PromiseCell<T>>, f: impl FnOn
 }
 
 impl<T: 'static> Promise<T> {
-    /// Gives the result to a callback, now or when it is there. `register` gives its waiter the storage that it is
-    /// to have.
+    /// Gives the result to a callback, now or when it is there. `register` gives its
+    /// waiter the storage that it is to have.
     fn consume(
         self,
         register: impl FnOnce(Waiter) -> Waiter,

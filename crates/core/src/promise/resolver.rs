@@ -101,8 +101,8 @@ impl<T: 'static> Resolver<T> {
         self.cell.as_ref().is_some_and(|cell| cell::follow(cell).status() == Status::Pending)
     }
 
-    /// Whether somebody could still learn how the promise ends: it is pending, and there is a handle of it, or
-    /// a callback. Whoever hands out something scarce asks first, and takes the next in line if not.
+    /// Whether somebody could still learn how the promise ends: it is pending, and there is a handle of it,
+    /// or a callback. Whoever hands out something scarce asks first, and takes the next in line if not.
     ///
     /// ```
     /// let (promise, resolver) = lisle_core::pair::<u32>();

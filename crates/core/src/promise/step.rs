@@ -296,8 +296,8 @@ impl<T: 'static> Promise<T> {
         self.bind(f)
     }
 
-    /// Runs `handler` with the error and promises what it returns; a value passes through. To tell of the error
-    /// and be done, see [`Promise::detach_with`].
+    /// Runs `handler` with the error and promises what it returns; a value passes through. To tell of the
+    /// error and be done, see [`Promise::detach_with`].
     ///
     /// ```
     /// use lisle_core::{ready, rejected, Error};

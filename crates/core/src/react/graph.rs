@@ -5,8 +5,8 @@
 //!       └───────── weak ─────►└─────── weak ──────►                           ─── knows (weak)
 //! ```
 //!
-//! A vertex owns its inputs, and an input knows its dependents weakly: what no handle leads to is freed, and a
-//! freed vertex takes itself out of its inputs' lists in O(1). So a dependent whose last handle was dropped
+//! A vertex owns its inputs, and an input knows its dependents weakly: what no handle leads to is freed, and
+//! a freed vertex takes itself out of its inputs' lists in O(1). So a dependent whose last handle was dropped
 //! never runs again, also within the step that is in progress.
 //!
 //! The *rank* of a vertex is greater than the ranks of its inputs. It rises (never falls) when a switch turns
@@ -25,7 +25,8 @@ use std::rc::{Rc, Weak};
 pub(super) trait Vertex: 'static {
     fn head(&self) -> &Head;
 
-    /// Works out what it is in this step; whether its dependents must be told. Panics of user code are caught.
+    /// Works out what it is in this step; whether its dependents must be told.
+    /// Panics of user code are caught.
     fn update(&self) -> bool;
 
     /// Whether it has occurred or changed in the step in progress.
@@ -250,8 +251,8 @@ pub(super) fn turn<N: Vertex + ?Sized>(me: &Weak<dyn Vertex>, input: &RefCell<In
     release(vertex);
 }
 
-/// Lifts `vertex` above `input`, and its dependents above it. False if `input` is one of those, which are lifted
-/// all the same: each must stay above its own inputs.
+/// Lifts `vertex` above `input`, and its dependents above it. False if `input` is one of those, which are
+/// lifted all the same: each must stay above its own inputs.
 fn raise(vertex: &Rc<dyn Vertex>, input: &Head) -> bool {
     let mut apart = vertex.head().number != input.number;
     let mut to_raise: Vec<(Rc<dyn Vertex>, u32)> = vec![(vertex.clone(), input.rank() + 1)];

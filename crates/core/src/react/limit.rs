@@ -7,8 +7,8 @@
 //! ```
 //!
 //! When the limiter's promise is settled, its callbacks run newest first, as everywhere. One that was
-//! registered later than ours may send, find the limiter open, and close it again; then the one kept is dropped,
-//! since a newer one has passed.
+//! registered later than ours may send, find the limiter open, and close it again; then the one kept is
+//! dropped, since a newer one has passed.
 
 use super::event::{Event, Sender, event};
 use super::serial::unobserved;

@@ -131,8 +131,8 @@ impl<A: Clone + 'static> Event<A> {
         leaf(&Nexts, token)
     }
 
-    /// A vertex that settles the entry, which drops it, when the event has occurred; a second occurrence before
-    /// that finds it settled.
+    /// A vertex that settles the entry, which drops it, when the event has occurred; a second
+    /// occurrence before that finds it settled.
     fn listen(&self, entry: Weak<Entry<A>>) -> Event<()> {
         self.effect(move |value| {
             if let Some(waiter) = entry.upgrade().and_then(|entry| entry.settle(Ok(value))) {

@@ -1,7 +1,7 @@
 //! Events whose functions return promises, all at once: `map_p` and its relatives.
 //!
-//! As `serial.rs`, but nobody waits for another: the resulting event occurs in the order in which the promises
-//! are fulfilled. How many are in progress is up to who sends.
+//! As `serial.rs`, but nobody waits for another: the resulting event occurs in the order in which the
+//! promises are fulfilled. How many are in progress is up to who sends.
 
 use super::event::{Event, Sender, event};
 use super::serial::{Answer, ask, publish, some, unobserved};

@@ -5,11 +5,12 @@
 //!                                     └─► the resulting event occurs, in a step of its own
 //! ```
 //!
-//! The function runs as an effect, after the step in which the input occurred, so it may start work, send and
-//! look at signals. A promise that is rejected makes no occurrence; its error goes to the hook, unless it is a
-//! cancellation. What waits for its turn lies in a queue that grows as long as occurrences come faster than
-//! promises settle: put [`Event::limit`] before it where that can be. When the last handle of the resulting event
-//! is dropped, what waits is dropped with it; the promise in progress goes on, and its value is dropped.
+//! The function runs as an effect, after the step in which the input occurred, so it may start work,
+//! send and look at signals. A promise that is rejected makes no occurrence; its error goes to the hook,
+//! unless it is a cancellation. What waits for its turn lies in a queue that grows as long as
+//! occurrences come faster than promises settle: put [`Event::limit`] before it where that can be. When
+//! the last handle of the resulting event is dropped, what waits is dropped with it; the promise in
+//! progress goes on, and its value is dropped.
 
 use super::event::{Event, Sender, event};
 use super::step;

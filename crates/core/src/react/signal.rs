@@ -1,9 +1,9 @@
 //! Signals: the handle, the primitive with its setter, and what is made of one or several.
 //!
-//! A signal always has a value; it *changes* in a step when the new value differs by `==`. The value is behind an
-//! `Rc`, so functions get `&A` with nothing borrowed. Whether it changed in this step is the number of the
-//! step in which it last did. Not here: dynamic signals (`switch.rs`), promises (`signal_promises.rs`,
-//! `limit.rs`).
+//! A signal always has a value; it *changes* in a step when the new value differs by `==`. The value is
+//! behind an `Rc`, so functions get `&A` with nothing borrowed. Whether it changed in this step is the
+//! number of the step in which it last did. Not here: dynamic signals (`switch.rs`), promises
+//! (`signal_promises.rs`, `limit.rs`).
 
 use super::event::Event;
 use super::graph::{Head, Held, Input, Inputs, Vertex};
@@ -92,9 +92,9 @@ impl<A: 'static, W: Fn() -> Option<Rc<A>> + 'static> Keeps<A> for SignalNode<A, 
 
 /// A value that changes over time, by steps.
 ///
-/// A handle keeps its signal at work, and with it all that the signal is made of. When the last handle of a
-/// signal is dropped, its function never runs again. Clones are handles of the same signal; `==` tells whether
-/// two are.
+/// A handle keeps its signal at work, and with it all that the signal is made of. When the last
+/// handle of a signal is dropped, its function never runs again. Clones are handles of the same
+/// signal; `==` tells whether two are.
 ///
 /// Values are compared by `==`: a step that gives an equal value changes nothing, and nothing that depends on
 /// the signal is worked out again. Give a type that cannot be compared, or should not be, as [`Fresh`]; for

@@ -50,8 +50,8 @@ fn filter_serially<A: 'static, B: PartialEq + 'static>(
 }
 
 impl<A: 'static> Signal<A> {
-    /// Promises the signal of what `f` of the value promises. The functions run one at a time, in the order of
-    /// the changes; that of the value as of now runs at once.
+    /// Promises the signal of what `f` of the value promises. The functions run one at a time, in the order
+    /// of the changes; that of the value as of now runs at once.
     ///
     /// As with all functions of this kind (`_s`): later ones run when the step of their change is over; a
     /// rejection leaves the value and goes to [`crate::hook`], but that of the first is the promise's.

@@ -8,9 +8,9 @@
 //! A vertex is updated once, when all its inputs have been: so nobody sees half of a change. While the
 //! graph is *busy* nothing but the plain functions of its vertices runs, and these return values, not
 //! promises to be waited for; a send they make is the next step. *Effects* are what concerns promises:
-//! settling a `next`, starting the function of a `map_s`. They run when the graph is idle again, first in, first
-//! out, before the outermost send returns; so their callbacks see a graph that is consistent, and what they
-//! send happens at once.
+//! settling a `next`, starting the function of a `map_s`. They run when the graph is idle again, first
+//! in, first out, before the outermost send returns; so their callbacks see a graph that is consistent,
+//! and what they send happens at once.
 //!
 //! The queues of steps and effects hold what the functions of one step sent; they are emptied before the
 //! outermost send returns. Not here: what a vertex works out.

@@ -1,7 +1,7 @@
 //! Events that become streams, and streams that become events.
 //!
-//! Elements are pushed when the step of their occurrence is over. The stream's end keeps the listening vertex: it
-//! waits for the last reader to go, and drops the vertex then.
+//! Elements are pushed when the step of their occurrence is over. The stream's end keeps the listening
+//! vertex: it waits for the last reader to go, and drops the vertex then.
 
 use super::event::Event;
 use super::source::produced;
@@ -10,9 +10,9 @@ use crate::stream::{self, Stream};
 impl<A: Clone + 'static> Event<A> {
     /// A stream of all occurrences from now on.
     ///
-    /// It is not bounded: what is not read is kept, so put [`Event::limit`] before it where occurrences may come
-    /// faster than they are read. It has no end, and it keeps the event at work until its last reader is
-    /// dropped.
+    /// It is not bounded: what is not read is kept, so put [`Event::limit`] before it where
+    /// occurrences may come faster than they are read. It has no end, and it keeps the event at
+    /// work until its last reader is dropped.
     ///
     /// ```
     /// let (event, sender) = lisle_core::react::event();
@@ -34,9 +34,9 @@ impl<A: Clone + 'static> Event<A> {
 impl<A: 'static> Event<A> {
     /// Occurs with each element of the stream: begun after one pause, then as soon as an element is there.
     ///
-    /// An error of the stream's source ends it and goes to [`crate::hook`]. Dropping the event cancels the read
-    /// under way, which takes nothing, and drops this reader of the stream. If elements are always there, a pause
-    /// now and then lets others have their turn.
+    /// An error of the stream's source ends it and goes to [`crate::hook`]. Dropping the event cancels the
+    /// read under way, which takes nothing, and drops this reader of the stream. If elements are always
+    /// there, a pause now and then lets others have their turn.
     ///
     /// ```
     /// use lisle_core::{react::Event, stream, wake_paused};

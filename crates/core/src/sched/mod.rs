@@ -19,10 +19,10 @@
 //! batches back instead of calling: depth first, newest first, with a heap stack, so a chain of a million
 //! promises needs no more machine stack than one.
 //!
-//! The files: `tasks.rs` life of a task; `table.rs` slab and run queue; `body.rs` a task's allocation; `flag.rs`
-//! what a poll is for; `kept.rs` waiters in a word; `sites.rs` places of spawns; `yields.rs` going to the end
-//! of the run queue; `waker.rs` integer wakers (unsafe); `mailbox.rs` wakes from other threads; `pause.rs`,
-//! `sleep.rs` leaves, and `rejected.rs` what both remember.
+//! The files: `tasks.rs` life of a task; `table.rs` slab and run queue; `body.rs` a task's allocation;
+//! `flag.rs` what a poll is for; `kept.rs` waiters in a word; `sites.rs` places of spawns; `yields.rs` going
+//! to the end of the run queue; `waker.rs` integer wakers (unsafe); `mailbox.rs` wakes from other threads;
+//! `pause.rs`, `sleep.rs` leaves, and `rejected.rs` what both remember.
 
 mod body;
 mod flag;

@@ -138,9 +138,10 @@ fn poll_picked(picked: Picked, left: &mut usize) -> Option<Picked> {
     })
 }
 
-/// Sees to it that a cancellation is delivered: a task that has gone on to another promise is polled once more,
-/// at once, since by the next generation that promise may have its value, and the one after it too: a loop of
-/// pauses. A task that cannot be told is stopped. Whether it is done, and what became of the cancellation.
+/// Sees to it that a cancellation is delivered: a task that has gone on to another promise is
+/// polled once more, at once, since by the next generation that promise may have its value, and the
+/// one after it too: a loop of pauses. A task that cannot be told is stopped. Whether it is done,
+/// and what became of the cancellation.
 #[cold]
 fn insist(mut body: Pin<&mut (dyn Task + '_)>, id: TaskId, mut canceling: Canceling) -> (bool, Canceling) {
     let mut postponed = 0;
@@ -239,8 +240,8 @@ pub fn spawn_queued<F: Future<Output: 'static> + 'static>(future: F) -> Promise<
     queue(Body::<F, Plain>::boxed(future), Location::caller())
 }
 
-/// As [`spawn_queued`], with a future that is built where it stays, after its allocation: for futures of which
-/// moving is a good part of the cost. `build` should not panic; if it does, so does this.
+/// As [`spawn_queued`], with a future that is built where it stays, after its allocation: for futures of
+/// which moving is a good part of the cost. `build` should not panic; if it does, so does this.
 #[inline]
 #[track_caller]
 pub fn spawn_queued_built<F>(build: impl FnOnce() -> F) -> Promise<F::Output>

@@ -175,9 +175,9 @@ impl<T: 'static> BoundedPusher<T> {
     /// Puts an element at the end of the stream; fulfilled when there was room for it. O(readers).
     ///
     /// Cancelling a push that waits withdraws its element; a push that is fulfilled stays. Rejects with
-    /// [`StreamError::Closed`] after [`BoundedPusher::close`], with [`StreamError::Unread`] when no reader is
-    /// left, also while it waits, and with [`StreamError::Full`] if another push waits already. The element is
-    /// dropped in each case.
+    /// [`StreamError::Closed`] after [`BoundedPusher::close`], with [`StreamError::Unread`] when no
+    /// reader is left, also while it waits, and with [`StreamError::Full`] if another push waits already.
+    /// The element is dropped in each case.
     #[doc(alias = "send")]
     pub fn push(&self, value: T) -> Promise<()> {
         let queue = &self.side.queue;
@@ -219,8 +219,8 @@ impl<T: 'static> BoundedPusher<T> {
         self.side.bound().size.get()
     }
 
-    /// Changes how many elements the stream may hold. One that is blocked enters if there is room now; what is
-    /// too much already stays until it is read.
+    /// Changes how many elements the stream may hold. One that is blocked enters if there is room now; what
+    /// is too much already stays until it is read.
     pub fn resize(&self, size: usize) {
         self.side.bound().size.set(size);
         self.side.bound().admit(&self.side.queue);
@@ -239,8 +239,8 @@ impl<T: 'static> BoundedPusher<T> {
         self.side.bound().blocked.borrow().is_some()
     }
 
-    /// Ends the stream: what it holds can still be read, a push that waits is refused. Does nothing the second
-    /// time.
+    /// Ends the stream: what it holds can still be read, a push that waits is
+    /// refused. Does nothing the second time.
     pub fn close(&self) {
         self.side.close();
     }

@@ -1,8 +1,8 @@
 //! Streams made of several: `append`, `concat`, `combine`, `choose`.
 //!
-//! Like those of `derive.rs` they read what they were made from only when they are read, and own it. What waits
-//! for several streams at once waits for elements to *stand* there, and takes one only to hand it on: so an
-//! element whose turn has not come stays in its stream, also when the combined stream is dropped.
+//! Like those of `derive.rs` they read what they were made from only when they are read, and own it. What
+//! waits for several streams at once waits for elements to *stand* there, and takes one only to hand it on:
+//! so an element whose turn has not come stays in its stream, also when the combined stream is dropped.
 
 use super::each::{Each, each};
 use super::{Stream, from, of_list};
@@ -18,8 +18,8 @@ impl<T: 'static> Stream<T> {
         of_list([self, other]).concat()
     }
 
-    /// Pairs of elements of both streams, up to the end of the shorter. Both are asked at once. An element without
-    /// a partner stays in its stream.
+    /// Pairs of elements of both streams, up to the end of the shorter. Both are asked at once. An element
+    /// without a partner stays in its stream.
     ///
     /// ```
     /// use lisle_core::stream::of_list;
@@ -123,9 +123,9 @@ impl<T: 'static> Drop for Branch<T> {
 
 /// The elements of all streams, as they come.
 ///
-/// Streams that have something are served in turn, so none is starved. An error of one goes to the read that met
-/// it and ends nothing. When the result is dropped, so are the streams: their sources are stopped and their
-/// pushers told. O(streams) for each element.
+/// Streams that have something are served in turn, so none is starved. An error of one goes to the read that
+/// met it and ends nothing. When the result is dropped, so are the streams: their sources are stopped and
+/// their pushers told. O(streams) for each element.
 ///
 /// ```
 /// use lisle_core::stream::{choose, of_list};

@@ -5,9 +5,10 @@
 //!                                    └──somebody waits for a place──► collected at once, and told
 //! ```
 //!
-//! Each callback's promise is watched once, from when it is added until it is settled, so an element costs
-//! O(log callbacks) however many run. Cancelling the promise of a place asks all that run, newest first. A crew owns
-//! the promises that run, and they, as their waiter, own the crew: until they are settled, like the inputs of a join.
+//! Each callback's promise is watched once, from when it is added until it is settled, so an element
+//! costs O(log callbacks) however many run. Cancelling the promise of a place asks all that run, newest
+//! first. A crew owns the promises that run, and they, as their waiter, own the crew: until they are
+//! settled, like the inputs of a join.
 
 use crate::promise::batch::Batch;
 use crate::promise::cancel::Walk;

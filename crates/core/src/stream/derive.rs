@@ -1,9 +1,9 @@
 //! Streams made of one stream: map, filter, and their relatives.
 //!
 //! Each is a pulling source that reads the stream it was made from, and only when it is read itself. It owns
-//! that reader: dropping the derived stream gives up the read under way, which takes no element, and leaves the
-//! stream below if nobody else reads it. To go on reading that as well, derive from a clone (both see every
-//! element) or from [`Stream::same_reader`] (they share the elements out).
+//! that reader: dropping the derived stream gives up the read under way, which takes no element, and leaves
+//! the stream below if nobody else reads it. To go on reading that as well, derive from a clone (both see
+//! every element) or from [`Stream::same_reader`] (they share the elements out).
 //!
 //! A callback that fails rejects the read that wanted the element and ends nothing; the element is gone.
 
@@ -53,7 +53,8 @@ impl<T: 'static> Stream<T> {
         self.derive(choose_map(move |element| ready(f(element))))
     }
 
-    /// The values that `f` promises for some elements, asked one after the other; it may also return a `Result`.
+    /// The values that `f` promises for some elements, asked one after the other; it
+    /// may also return a `Result`.
     pub fn filter_map_s<U, P>(self, mut f: impl FnMut(T) -> P + 'static) -> Stream<U>
     where
         U: 'static,
@@ -115,8 +116,8 @@ impl<T: 'static> Stream<T> {
         self.map_list(|list| list)
     }
 
-    /// Each element as `Ok`, each failure of the source as `Err`; never fails. Endless if the source fails for
-    /// ever.
+    /// Each element as `Ok`, each failure of the source as `Err`; never fails.
+    /// Endless if the source fails for ever.
     #[doc(alias = "wrap_exn")]
     pub fn wrap_error(self) -> Stream<Result<T>> {
         from(move || self.get().then(|result| Ok::<_, crate::Error>(result.transpose())))

@@ -1,9 +1,9 @@
 //! Loops over elements that come as promises: one after the other, all at once, at most so many at once.
 //!
 //! Streams and sequences run on these. An [`Each`] is where the elements come from and what is done with one;
-//! it is shared by the steps of one loop, which follow each other, so it is taken out while user code runs and
-//! put back after. Elements that are there already are walked in a loop, so their number costs no stack; where
-//! something is waited for, the rest of the loop is the callback of a bind, and the promises merge.
+//! it is shared by the steps of one loop, which follow each other, so it is taken out while user code runs
+//! and put back after. Elements that are there already are walked in a loop, so their number costs no stack;
+//! where something is waited for, the rest of the loop is the callback of a bind, and the promises merge.
 
 use super::crew::Crew;
 use crate::promise::call;
@@ -113,8 +113,8 @@ where
 
 /// Starts `step` on every element as soon as it is there; settles when all are done.
 ///
-/// The result waits for the first callback, then for the rest: an error of a late element shows only after the
-/// earlier ones are done, and cancelling reaches the earliest that is pending.
+/// The result waits for the first callback, then for the rest: an error of a late element shows only after
+/// the earlier ones are done, and cancelling reaches the earliest that is pending.
 pub(crate) fn parallel<T, P, N, F>(state: &Rc<Each<N, F>>) -> Promise<()>
 where
     T: 'static,

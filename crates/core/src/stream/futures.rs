@@ -1,8 +1,8 @@
 //! The bridge to `futures_core::Stream`, both ways.
 //!
-//! [`Futures`] keeps the read that it waits for, so a poll that is given up loses nothing; when it is dropped the
-//! read is cancelled. [`of_futures`] polls the foreign stream from a task of this thread, one element at a time,
-//! when a reader wants it.
+//! [`Futures`] keeps the read that it waits for, so a poll that is given up loses nothing; when it is
+//! dropped the read is cancelled. [`of_futures`] polls the foreign stream from a task of this thread, one
+//! element at a time, when a reader wants it.
 
 use super::{Stream, from};
 use crate::{Promise, Result, spawn};
@@ -20,8 +20,8 @@ pub struct Futures<T: 'static> {
 }
 
 impl<T: 'static> Stream<T> {
-    /// This stream for the `futures` ecosystem. Its items are results: an error of the source is an item, and ends
-    /// nothing.
+    /// This stream for the `futures` ecosystem. Its items are results: an error of the
+    /// source is an item, and ends nothing.
     ///
     /// ```
     /// use futures_core::Stream;

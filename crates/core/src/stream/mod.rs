@@ -12,17 +12,19 @@
 //!
 //! # Who gets an element
 //! - *Clones* of a stream are independent readers: each sees every element from where it was cloned.
-//! - Reads of *one* reader, also by several handles ([`Stream::same_reader`]), share the elements out: each goes
-//!   to one read, in the order in which the reads began. (In Lwt, reads that wait together all get the same one.)
-//! - A read that is cancelled takes none. A read whose promise is dropped goes on, as any promise, and takes its.
+//! - Reads of *one* reader, also by several handles ([`Stream::same_reader`]), share the
+//!   elements out: each goes to one read, in the order in which the reads began. (In Lwt, reads
+//!   that wait together all get the same one.)
+//! - A read that is cancelled takes none. A read whose promise is dropped goes on,
+//!   as any promise, and takes its.
 //!
 //! With one reader elements are moved, so they need not be `Clone`.
 //!
 //! # What dropping does
 //! - The last pusher: the stream ends, what was pushed can be read.
-//! - The last reader: its elements are dropped; pushes are refused with [`StreamError::Unread`], also one that is
-//!   blocked; a pulling source is dropped and its call cancelled. So the end of a consumer stops its producers,
-//!   through any number of derived streams. A read under way counts as a reader.
+//! - The last reader: its elements are dropped; pushes are refused with [`StreamError::Unread`], also one
+//!   that is blocked; a pulling source is dropped and its call cancelled. So the end of a consumer stops its
+//!   producers, through any number of derived streams. A read under way counts as a reader.
 //!
 //! The files: `node.rs` the linked queue, `queue.rs` what all sides share, `reader.rs` positions and turns;
 //! `push.rs`, `bounded.rs`, `pull.rs`, `make.rs` sources; `read.rs`, `through.rs` reading; `derive.rs`,

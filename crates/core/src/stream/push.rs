@@ -1,9 +1,9 @@
 //! The unbounded pushing side: a [`Pusher`] puts elements into a stream whenever it likes.
 //!
 //! Every push is at once in the queue; readers that wait are woken with the deferring flavour. The stream
-//! ends with [`Pusher::close`], or when the last clone of the pusher is dropped: nobody could end it any more.
-//! Pushers own the queue and its end, but no element: what was pushed belongs to the readers, and goes when
-//! they go. There is no bound here; `bounded.rs` has one.
+//! ends with [`Pusher::close`], or when the last clone of the pusher is dropped: nobody could end it any
+//! more. Pushers own the queue and its end, but no element: what was pushed belongs to the readers, and goes
+//! when they go. There is no bound here; `bounded.rs` has one.
 
 use super::queue::{Feed, Queue};
 use super::reader::Reader;
@@ -48,8 +48,8 @@ pub fn create<T: 'static>() -> (Stream<T>, Pusher<T>) {
 }
 
 impl<T: 'static> Pusher<T> {
-    /// Puts an element at the end of the stream. Readers that wait for it have run when this returns, unless a
-    /// resolution is in progress.
+    /// Puts an element at the end of the stream. Readers that wait for it have run when this returns,
+    /// unless a resolution is in progress.
     ///
     /// # Errors
     /// [`StreamError::Closed`] after [`Pusher::close`], [`StreamError::Unread`] when no reader is left; the

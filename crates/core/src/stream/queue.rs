@@ -10,8 +10,8 @@
 //! flight. Between that push and its callback a wait can still be cancelled.
 //!
 //! Who owns what until when: pushers and readers own the queue; a call of the source in flight owns it until
-//! the call has ended. The queue owns no reader. When the last reader is dropped ([`Queue::leave`]) the source
-//! is dropped and its call cancelled, a blocked push is refused, and pushers are told.
+//! the call has ended. The queue owns no reader. When the last reader is dropped ([`Queue::leave`]) the
+//! source is dropped and its call cancelled, a blocked push is refused, and pushers are told.
 //!
 //! No user code runs here while anything is borrowed.
 
@@ -100,8 +100,8 @@ impl<T: 'static> Queue<T> {
     pub(super) fn wake_readers(&self) {
         let mut waiting = self.waiting.take();
         let Some(newest) = waiting.pop() else { return };
-        // One is the rule, and as a list would cost the resolution an allocation. Keys that go stale here only leave
-        // an entry in place whose promise is settled already.
+        // One is the rule, and as a list would cost the resolution an allocation. Keys that go stale here
+        // only leave an entry in place whose promise is settled already.
         let batch = match waiting.pop() {
             None => Batch::one(newest),
             Some(older) => {

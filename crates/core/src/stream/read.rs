@@ -1,8 +1,9 @@
 //! Reading: what a stream's handle can do with the elements as they come.
 //!
-//! A read begins when it is called, whether or not its promise is looked at, and takes its turn after the reads
-//! that began before it (`reader.rs`). One that is cancelled or fails removes nothing: a read of many elements
-//! then puts back what it has gathered. What goes through the whole stream with a callback is in `through.rs`.
+//! A read begins when it is called, whether or not its promise is looked at, and takes its turn
+//! after the reads that began before it (`reader.rs`). One that is cancelled or fails removes
+//! nothing: a read of many elements then puts back what it has gathered. What goes through the whole
+//! stream with a callback is in `through.rs`.
 
 use super::node::{Link, Node};
 use super::queue::Wait;
@@ -29,7 +30,8 @@ impl<T: 'static> Stream<T> {
         read(&self.reader, |reader| Look::of(reader.take().transpose()))
     }
 
-    /// Takes the next element; rejects with [`StreamError::Empty`] at the end. Cancelling it loses no element.
+    /// Takes the next element; rejects with [`StreamError::Empty`] at the end.
+    /// Cancelling it loses no element.
     pub fn next(&self) -> Promise<T> {
         read(&self.reader, |reader| Look::of(reader.take().unwrap_or_else(|| Err(empty()))))
     }
@@ -69,14 +71,14 @@ impl<T: 'static> Stream<T> {
         })
     }
 
-    /// Takes the next `n` elements; fewer at the end. They are neighbours, whoever else reads. Cancelled, it puts
-    /// back what it has.
+    /// Takes the next `n` elements; fewer at the end. They are neighbours, whoever else reads.
+    /// Cancelled, it puts back what it has.
     pub fn nget(&self, n: usize) -> Promise<Vec<T>> {
         self.gather(Some(n), |_| ready(true))
     }
 
-    /// Takes elements as long as `f` holds; the first for which it does not stays. Cancelled, it puts back what it
-    /// has.
+    /// Takes elements as long as `f` holds; the first for which it does not stays.
+    /// Cancelled, it puts back what it has.
     ///
     /// ```
     /// let numbers = lisle_core::stream::of_list(1..=5);
@@ -89,8 +91,8 @@ impl<T: 'static> Stream<T> {
         self.gather(None, move |value| ready(f(value)))
     }
 
-    /// As [`Stream::get_while`], with a function that promises or may fail; if it fails, all stays in the stream.
-    /// Other reads wait meanwhile.
+    /// As [`Stream::get_while`], with a function that promises or may fail; if it fails, all stays in the
+    /// stream. Other reads wait meanwhile.
     pub fn get_while_s<P>(&self, f: impl FnMut(&T) -> P + 'static) -> Promise<Vec<T>>
     where
         P: IntoPromise<Value = bool>,
@@ -156,8 +158,8 @@ impl<T: 'static> Stream<T> {
     }
 
     /// Takes the newest element that can be had without waiting, and drops those before it; if there is none,
-    /// waits for one. Rejects with [`StreamError::Empty`] at the end. If a source fails at once, that is the error, and
-    /// the newest element stays.
+    /// waits for one. Rejects with [`StreamError::Empty`] at the end. If a source fails at once, that is the
+    /// error, and the newest element stays.
     pub fn last_new(&self) -> Promise<T> {
         read(&self.reader, |reader| {
             let mut newest = match reader.take() {
@@ -179,8 +181,8 @@ impl<T: 'static> Stream<T> {
         })
     }
 
-    /// Takes all elements that can be had without waiting; none if another read waits. A source is called as long
-    /// as it answers at once.
+    /// Takes all elements that can be had without waiting; none if another read waits. A source is
+    /// called as long as it answers at once.
     ///
     /// # Errors
     /// That of the source; what was there stays in the stream.
@@ -232,7 +234,8 @@ impl<T: 'static> Stream<T> {
 
     /// Runs a parser on this stream; if it is rejected, the elements it has read are put back.
     ///
-    /// What it reads is cloned meanwhile. On a bounded stream what is put back counts again, also beyond the size.
+    /// What it reads is cloned meanwhile. On a bounded stream what is put back
+    /// counts again, also beyond the size.
     ///
     /// ```
     /// use lisle_core::{stream, Error};

@@ -1,8 +1,8 @@
 //! Going through a whole stream with a callback: fold, iterate, find.
 //!
-//! Each element is taken before its callback runs, and the turn is free meanwhile: a callback may read from the
-//! stream itself, and what it takes the loop does not see. The promise is that of the loop; cancelling it cancels
-//! what the loop waits for, a read (which takes nothing then) or a callback.
+//! Each element is taken before its callback runs, and the turn is free meanwhile: a callback may read from
+//! the stream itself, and what it takes the loop does not see. The promise is that of the loop; cancelling it
+//! cancels what the loop waits for, a read (which takes nothing then) or a callback.
 
 use super::Stream;
 use super::each::{Each, at_most, each, fold, parallel};
@@ -55,8 +55,8 @@ impl<T: 'static> Stream<T> {
 
     /// Starts `f` on each element as soon as that is there; settles when all are done.
     ///
-    /// An error of a late element shows only after the earlier ones are done, and cancelling reaches the earliest
-    /// that is pending. There is no bound on how many run: [`Stream::iter_n`] has one.
+    /// An error of a late element shows only after the earlier ones are done, and cancelling reaches the
+    /// earliest that is pending. There is no bound on how many run: [`Stream::iter_n`] has one.
     #[doc(alias = "for_each_concurrent")]
     pub fn iter_p<P: IntoPromise<Value = ()>>(&self, f: impl FnMut(T) -> P + 'static) -> Promise<()> {
         parallel(&Each::new(self.elements(), f))
@@ -79,7 +79,8 @@ impl<T: 'static> Stream<T> {
         at_most(&Each::new(self.elements(), f), Rc::default(), max)
     }
 
-    /// Takes elements up to the first for which `f` holds, and promises that; `None` if the stream ends before.
+    /// Takes elements up to the first for which `f` holds, and promises that; `None`
+    /// if the stream ends before.
     pub fn find(&self, mut f: impl FnMut(&T) -> bool + 'static) -> Promise<Option<T>> {
         self.find_s(move |element| ready(f(element)))
     }
@@ -92,8 +93,8 @@ impl<T: 'static> Stream<T> {
         each(&Each::new(self.elements(), keep(move |element: &T| f(element).into_promise())))
     }
 
-    /// Takes elements up to the first for which `f` gives a value, and promises that; `None` if the stream ends
-    /// before.
+    /// Takes elements up to the first for which `f` gives a value, and promises
+    /// that; `None` if the stream ends before.
     pub fn find_map<U: 'static>(&self, mut f: impl FnMut(T) -> Option<U> + 'static) -> Promise<Option<U>> {
         self.find_map_s(move |element| ready(f(element)))
     }

@@ -67,8 +67,8 @@ macro_rules! stream_methods {
 
             /// Ends one or both directions, after the writes called before.
             ///
-            /// Cannot be cancelled while it waits for those writes. Rejected with `ENOTCONN` if the connection
-            /// is broken.
+            /// Cannot be cancelled while it waits for those writes. Rejected with
+            /// `ENOTCONN` if the connection is broken.
             pub fn shutdown(&self, how: std::net::Shutdown) -> Promise<()> {
                 self.handle.socket().shutdown(crate::net::stream::direction(how))
             }

@@ -47,8 +47,8 @@ impl TcpStream {
     /// Connects to a numeric address.
     ///
     /// Rejected when the text is no address, when the process has no descriptor left, or with what the system
-    /// says of the peer (`ECONNREFUSED`, `ETIMEDOUT`, …). Cancelling gives up the attempt and closes the socket;
-    /// a connection that was made by then is the value.
+    /// says of the peer (`ECONNREFUSED`, `ETIMEDOUT`, …). Cancelling gives up the attempt and closes the
+    /// socket; a connection that was made by then is the value.
     pub fn connect(addr: impl ToAddr) -> Promise<TcpStream> {
         let opened = addr.to_addr().and_then(|addr| Ok((stream_socket(addr)?, addr)));
         let (fd, addr) = match opened {

@@ -54,9 +54,9 @@ impl UnixStream {
 
     /// Connects to the socket at `path`.
     ///
-    /// Rejected when the path is too long for an address, when the process has no descriptor left, or with what
-    /// the system says (`ENOENT`, `ECONNREFUSED`, …). Waits while the listener's queue is full. Cancelling gives
-    /// up the attempt and closes the socket.
+    /// Rejected when the path is too long for an address, when the process has no descriptor left, or with
+    /// what the system says (`ENOENT`, `ECONNREFUSED`, …). Waits while the listener's queue is full.
+    /// Cancelling gives up the attempt and closes the socket.
     pub fn connect(path: impl AsRef<Path>) -> Promise<UnixStream> {
         let (fd, addr) = match stream_socket(path.as_ref()) {
             Ok(opened) => opened,

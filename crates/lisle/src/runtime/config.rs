@@ -1,4 +1,5 @@
-//! What can be chosen about a runtime: the engine. Sizes and limits have names where they act and are no knobs.
+//! What can be chosen about a runtime: the engine. Sizes and limits have names where
+//! they act and are no knobs.
 
 use super::{Runtime, StartError, start};
 use lisle_core::Result;
