@@ -12,7 +12,7 @@
 //! A map is immutable: setting a value makes a new one, so a snapshot is one count. The empty map is no map,
 //! and a waiter registered under it is not wrapped: a program without storage pays one look at a counter of
 //! living maps, in which nothing is written. Only where the current map is not empty does a waiting callback
-//! get a second, small allocation for its snapshot ([`carry`]).
+//! get a second, small allocation for its snapshot (`carry`).
 //!
 //! Tasks and fibers own their map: taken at the spawn, current while they are polled (the poller's is in
 //! `POLLERS` meanwhile), kept in `TASKS` while they are suspended. Values and their destructors are the

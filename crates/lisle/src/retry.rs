@@ -27,7 +27,7 @@
 //! })
 //! ```
 //!
-//! Who owns what until when: the operation and the schedule stand in a [`Machine`], which the attempt that is
+//! Who owns what until when: the operation and the schedule stand in a `Machine`, which the attempt that is
 //! running owns and gives back when it is over. So attempts never overlap, and none is made that nobody asked
 //! for. Waits come between attempts, never after the last. Not here: what is worth a retry; the operation
 //! says so.

@@ -10,7 +10,7 @@
 //! A [`Timeout`] is a handle of shared state: delay, action, and the timer while it runs. A running timer
 //! holds the state, so a timeout goes on when its handles are dropped; stopped, it goes with the last handle.
 //! Starting is O(1) and one allocation, stopping O(1). In Lwt timeouts fall into buckets of a second and
-//! may be a second late; here each is a timer of the wheel, as exact as [`sleep`](crate::time::sleep).
+//! may be a second late; here each is a timer of the wheel, as exact as [`sleep`].
 //! Not here: a limit for one piece of work ([`timeout`](crate::time::timeout)).
 
 use crate::time::sleep;
