@@ -147,7 +147,7 @@ where
     map_s(items, f).map(reversed)
 }
 
-/// Passes `init` through all elements: `f` gets what the call before promised, and the element.
+/// Passes `first` through all elements: `f` gets what the call before promised, and the element.
 ///
 /// ```
 /// use lisle_core::{list, ready};
@@ -157,7 +157,7 @@ where
 #[doc(alias = "fold")]
 #[doc(alias = "try_fold")]
 #[doc(alias = "reduce")]
-pub fn fold_left_s<I, T, P, F>(items: I, init: T, mut f: F) -> Promise<T>
+pub fn fold_left_s<I, T, P, F>(items: I, first: T, mut f: F) -> Promise<T>
 where
     I: IntoIterator + 'static,
     T: 'static,
@@ -166,7 +166,7 @@ where
 {
     let begin =
         move |held: &mut Option<T>, item| f(held.take().expect("given back by the call before"), item);
-    walk(items, Some(init), begin, |held, value| {
+    walk(items, Some(first), begin, |held, value| {
         *held = Some(value);
         ControlFlow::Continue(())
     })
@@ -175,14 +175,14 @@ where
 
 /// As [`fold_left_s`], from the last element to the first.
 #[doc(alias = "rfold")]
-pub fn fold_right_s<I, T, P, F>(items: I, init: T, mut f: F) -> Promise<T>
+pub fn fold_right_s<I, T, P, F>(items: I, first: T, mut f: F) -> Promise<T>
 where
     I: IntoIterator<IntoIter: DoubleEndedIterator> + 'static,
     T: 'static,
     P: IntoPromise<Value = T>,
     F: FnMut(I::Item, T) -> P + 'static,
 {
-    fold_left_s(items.into_iter().rev(), init, move |value, item| f(item, value))
+    fold_left_s(items.into_iter().rev(), first, move |value, item| f(item, value))
 }
 
 /// Whether `f` promises `true` for all elements. Stops at the first `false`.

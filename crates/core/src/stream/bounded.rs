@@ -174,9 +174,11 @@ impl<T: 'static> BoundedSide<T> {
 impl<T: 'static> BoundedPusher<T> {
     /// Puts an element at the end of the stream; fulfilled when there was room for it. O(readers).
     ///
-    /// Cancelling a push that waits withdraws its element; a push that is fulfilled stays. Rejects with
-    /// [`StreamError::Closed`] after [`BoundedPusher::close`], with [`StreamError::Unread`] when no
-    /// reader is left, also while it waits, and with [`StreamError::Full`] if another push waits already.
+    /// Cancelling a push that waits withdraws its element; a push that is fulfilled stays.
+    ///
+    /// # Errors
+    /// [`StreamError::Closed`] after [`BoundedPusher::close`], [`StreamError::Unread`] when no reader is
+    /// left, both also while it waits; [`StreamError::Full`] if another push waits already; `Canceled`.
     /// The element is dropped in each case.
     #[doc(alias = "send")]
     pub fn push(&self, value: T) -> Promise<()> {

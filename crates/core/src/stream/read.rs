@@ -30,8 +30,11 @@ impl<T: 'static> Stream<T> {
         read(&self.reader, |reader| Look::of(reader.take().transpose()))
     }
 
-    /// Takes the next element; rejects with [`StreamError::Empty`] at the end.
-    /// Cancelling it loses no element.
+    /// Takes the next element. Unlike an iterator's `next` it takes the end for an error; where it is to be
+    /// expected, [`Stream::get`] tells it by `None`. Cancelling it loses no element.
+    ///
+    /// # Errors
+    /// [`StreamError::Empty`] at the end; that of the source; `Canceled`.
     pub fn next(&self) -> Promise<T> {
         read(&self.reader, |reader| Look::of(reader.take().unwrap_or_else(|| Err(empty()))))
     }
@@ -158,8 +161,10 @@ impl<T: 'static> Stream<T> {
     }
 
     /// Takes the newest element that can be had without waiting, and drops those before it; if there is none,
-    /// waits for one. Rejects with [`StreamError::Empty`] at the end. If a source fails at once, that is the
-    /// error, and the newest element stays.
+    /// waits for one.
+    ///
+    /// # Errors
+    /// [`StreamError::Empty`] at the end; that of the source, and the newest element stays; `Canceled`.
     pub fn last_new(&self) -> Promise<T> {
         read(&self.reader, |reader| {
             let mut newest = match reader.take() {

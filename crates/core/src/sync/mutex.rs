@@ -128,7 +128,8 @@ impl<T: 'static> Mutex<T> {
         self.inner.value.borrow().is_none()
     }
 
-    /// Whether nobody waits for it.
+    /// Whether nobody waits for it; who was cancelled and whose callbacks have not all run, or whose
+    /// promise was dropped, may count still.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.inner.waiters.borrow().len() == 0
