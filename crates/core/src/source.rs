@@ -70,6 +70,14 @@ impl<T: 'static> Leaf<T> {
         self.source.take(self.token)
     }
 
+    /// Takes the registration of whom to tell back; see [`Promise::unwatch`].
+    pub(crate) fn unwatch(&mut self) {
+        if self.watched == Watched::Yes {
+            self.source.unwatch(self.token);
+            self.watched = Watched::No;
+        }
+    }
+
     /// The token is gone: its handle must not release it.
     pub(crate) fn forget(self) {
         std::mem::forget(self);

@@ -211,7 +211,7 @@ where
 }
 
 /// Collects a promise that is settled, and gives a seat to one that is not.
-fn board<I, F, P, C>(node: &Rc<WindowNode<I, F, P::Value, C>>, promise: Promise<P::Value>)
+fn board<I, F, P, C>(node: &Rc<WindowNode<I, F, P::Value, C>>, mut promise: Promise<P::Value>)
 where
     I: Iterator + 'static,
     P: IntoPromise,
@@ -219,6 +219,7 @@ where
     C: Collect<P::Value> + 'static,
 {
     let index = super::serial::number(&mut node.work.0.borrow_mut().begun);
+    promise.unwatch();
     match promise.try_take() {
         Ok(result) => collect(node, index, result),
         Err(mut promise) => {

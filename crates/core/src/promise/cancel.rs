@@ -243,7 +243,8 @@ impl<T: 'static> Node for PromiseCell<T, FollowWork<T>> {
     }
 }
 
-fn following<T: 'static>(input: Promise<T>, link: CancelLink, on_cancel: OnCancel) -> Promise<T> {
+fn following<T: 'static>(mut input: Promise<T>, link: CancelLink, on_cancel: OnCancel) -> Promise<T> {
+    input.unwatch();
     let mut pending = match input.try_take() {
         Ok(result) => return super::settled(result),
         Err(pending) => pending,

@@ -173,7 +173,8 @@ fn collect<T: 'static>(
     promises: impl IntoIterator<Item = Promise<T>>,
     name: &str,
 ) -> Vec<Option<Promise<T>>> {
-    let inputs: Vec<_> = promises.into_iter().map(Some).collect();
+    let mut inputs: Vec<_> = promises.into_iter().map(Some).collect();
+    inputs.iter_mut().flatten().for_each(Promise::unwatch);
     assert!(!inputs.is_empty(), "{name} of no promises would never settle");
     inputs
 }

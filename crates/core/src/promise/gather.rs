@@ -133,6 +133,7 @@ fn gather<T: 'static, C: Collect<T> + 'static>(
 ) -> Promise<C::Output> {
     // All of them first: what makes the next one may settle those before it.
     let mut inputs: Vec<_> = promises.into_iter().map(Some).collect();
+    inputs.iter_mut().flatten().for_each(Promise::unwatch);
     let mut gather = Gather { inputs: Vec::new(), pending: 0, error: None, values: Some(values) };
     while gather.take_settled(&mut inputs) {}
     gather.pending = inputs.iter().flatten().count();
@@ -290,7 +291,9 @@ impl<A: 'static, B: 'static> Node for PromiseCell<(A, B), BothWork<A, B>> {
 /// ```
 #[doc(alias = "zip")]
 #[doc(alias = "try_join")]
-pub fn both<A: 'static, B: 'static>(first: Promise<A>, second: Promise<B>) -> Promise<(A, B)> {
+pub fn both<A: 'static, B: 'static>(mut first: Promise<A>, mut second: Promise<B>) -> Promise<(A, B)> {
+    first.unwatch();
+    second.unwatch();
     let mut error = None;
     let mut first = Side::of(first, &mut error);
     let second = Side::of(second, &mut error);

@@ -368,14 +368,13 @@ impl<T: 'static> Promise<T> {
         }
     }
 
-    /// Takes the registration of whom to tell back.
+    /// Takes the registration of whom to tell back. He is dropped here, which may run anything (a waker of
+    /// another executor) and settle this promise: whoever is going to `watch` it and is not ready to be told
+    /// before that returns calls this first, and then looks.
     pub(crate) fn unwatch(&mut self) {
         match &mut self.repr {
             Repr::Cell(handle) => handle.unwatch(),
-            Repr::Leaf(leaf) => {
-                leaf.source.unwatch(leaf.token);
-                leaf.watched = Watched::No;
-            }
+            Repr::Leaf(leaf) => leaf.unwatch(),
             Repr::Value(_) | Repr::Failed(_) | Repr::Taken => {}
         }
     }
@@ -390,17 +389,16 @@ impl<T: 'static> Promise<T> {
                 handle.unwatch();
                 handle.cell.clone()
             }
-            Repr::Leaf(mut leaf) => match leaf.take() {
-                Some(result) => {
-                    leaf.forget();
-                    PromiseCell::done(result)
+            Repr::Leaf(mut leaf) => {
+                leaf.unwatch();
+                match leaf.take() {
+                    Some(result) => {
+                        leaf.forget();
+                        PromiseCell::done(result)
+                    }
+                    None => step::cell_of_leaf(leaf),
                 }
-                None => {
-                    leaf.source.unwatch(leaf.token);
-                    leaf.watched = Watched::No;
-                    step::cell_of_leaf(leaf)
-                }
-            },
+            }
         }
     }
 }

@@ -118,10 +118,11 @@ impl<T: 'static> Promise<T> {
     /// Gives the result to a callback, now or when it is there. `register` gives its
     /// waiter the storage that it is to have.
     fn consume(
-        self,
+        mut self,
         register: impl FnOnce(Waiter) -> Waiter,
         callback: impl FnOnce(Result<T>, Entry) + 'static,
     ) {
+        self.unwatch();
         match self.try_take() {
             Ok(result) => run_callback(|| callback(result, Entry::AtOnce)),
             Err(mut pending) => {

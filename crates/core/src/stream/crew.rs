@@ -64,9 +64,10 @@ impl Node for Member {
 
 impl Crew {
     /// Adds a callback's promise.
-    pub(super) fn add(self: &Rc<Self>, promise: Promise<()>) {
+    pub(super) fn add(self: &Rc<Self>, mut promise: Promise<()>) {
         let number = self.0.borrow().added;
         self.0.borrow_mut().added += 1;
+        promise.unwatch();
         match promise.try_take() {
             Ok(result) => self.note(number, result),
             Err(mut pending) => {
