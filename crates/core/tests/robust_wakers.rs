@@ -5,7 +5,7 @@ mod rig;
 
 use lisle_core::sched::tasks::run_ready;
 use lisle_core::{
-    Promise, all, both, choose, join, list, nchoose, pause, pick, ready, spawn, stream, wake_paused,
+    Promise, all, both, choose, join, list, nchoose, pair, pause, pick, ready, spawn, stream, wake_paused,
 };
 use std::cell::Cell;
 use std::pin::Pin;
@@ -62,6 +62,10 @@ fn who_is_given_a_promise_learns_that_a_waker_settled_it() {
     is_told("iter_s", list::iter_s(0..2, |_| polled().map(|()| ())));
     is_told("a crew", stream::of_list(0..5).iter_n(2, |_| polled()));
     is_told("a task", spawn(async { polled().await.unwrap() }));
+    let (first, resolver) = pair::<()>();
+    let later = first.bind(|()| polled());
+    resolver.resolve(());
+    is_told("a later callback's result", later);
     is_told("a callback's result", ready(()).bind(|()| polled()).map(|()| ()));
 }
 

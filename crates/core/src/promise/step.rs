@@ -136,8 +136,10 @@ where
         leaf.forget();
         return cell::settle(&cell, result);
     }
-    leaf.source.watch(leaf.token, Waiter::node(node.clone(), 0));
+    let (source, token) = (leaf.source, leaf.token);
+    // Before it is watched: the drop of a waiter of before, who may be foreign, may settle it.
     node.work.0.set(Stage::Forwarding(leaf));
+    source.watch(token, Waiter::node(node, 0));
     None
 }
 
