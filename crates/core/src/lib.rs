@@ -13,17 +13,10 @@
 //! assert_eq!(sum.try_take().unwrap().unwrap(), 42);
 //! ```
 //!
-//! # Three ways to resume
-//! - A callback of `bind` (or `map`, `catch`, …) runs inside the resolution of its input, depth first; on an
-//!   input settled already it runs at once.
-//! - A task ([`spawn`]) is polled at once, up to its first suspension, and later resumed through the run
-//!   queue.
-//! - A fiber (`lisle-direct`) is queued from the start and resumed through the same queue.
-//!
-//! The run queue is emptied one generation at a time between engine turns, so nothing on it can starve I/O.
-//!
 //! This crate knows no OS and reads no clock: a runtime drives it through [`sched`], and brings in its
-//! operations through [`source`]. Unsafe stands in one file, `sched/waker.rs`.
+//! operations through [`source`]. Unsafe stands in one file, `sched/waker.rs`. For those who know Lwt or tokio,
+//! `lisle` has a guide each, name by name. The tutorial below is `tutorial.md`.
+#![doc = include_str!("tutorial.md")]
 
 pub mod error;
 pub mod hook;
