@@ -2,8 +2,18 @@
 //!
 //! A [`Promise`] is a value that may come later. Its work has begun when you hold it; it resolves to a
 //! [`Result`]; it can be bound, awaited, raced, shared and cancelled. Suspension is visible: only a
-//! `Promise` (or a future) in a type can suspend. This page is a short tutorial; the promise itself is
-//! explained in [`lisle_core`], and so is, in one place, in which of its *three ways* work is resumed.
+//! `Promise` (or a future) in a type can suspend. This page is a short tour of what a program does with
+//! them. The tutorial, from the first promise to cancellation that cleans up, is the page of [`lisle_core`];
+//! it says in one place in which of [three ways](lisle_core#three-ways-to-resume) work is resumed. Who knows
+//! Lwt or tokio finds each name in a [`guide`].
+//!
+//! | | |
+//! |---|---|
+//! | promises | [`Promise`], [`pair`], [`both`], [`pick`], …; [`list`] over many; [`spawn`] for `async`; [`storage`] |
+//! | the world | [`net`], [`io`]; the main task: [`run`], [`main`], [`Runtime`] |
+//! | time | [`time`], [`timeouts`] that are started again and again, [`retry`], [`throttle`] |
+//! | between tasks | [`sync`]: locks, queues, pools; [`stream`], [`seq`]; [`react`]: values that change |
+//! | failures | [`Error`], and [`hook`] for those that nobody looks at |
 //!
 //! # A server
 //! Tasks read like any `async` code. This one answers every connection with what it says:
