@@ -384,3 +384,25 @@ fn a_loop_of_pauses_is_cancelled_at_its_next_pause_and_cleans_up() {
         assert!(laps <= 2, "{laps} laps before the cancellation came");
     }
 }
+
+#[test]
+fn a_wake_that_a_lap_inside_of_the_poll_comes_upon_is_not_lost() {
+    for queued in [false, true] {
+        let polls = Rc::new(Cell::new(0));
+        let counter = polls.clone();
+        let future = poll_fn(move |cx| {
+            counter.set(counter.get() + 1);
+            if counter.get() > 1 {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            run_ready();
+            assert!(!has_work(), "what runs just now is no work for a lap inside of it");
+            Poll::Pending
+        });
+        let task = if queued { spawn_queued(future) } else { spawn(future) };
+        run();
+        assert_eq!(polls.get(), 2);
+        value(task);
+    }
+}

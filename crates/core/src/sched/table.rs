@@ -48,10 +48,11 @@ pub(super) const DETACHED: u32 = 8;
 pub(super) const CANCEL: u32 = 16;
 /// The poll after the next one does.
 pub(super) const CANCEL_LATER: u32 = 32;
-/// Freed while it stood in the run queue: nobody's until it has left that.
-const STALE: u32 = 64;
-/// On the list of free slots.
-const FREE: u32 = 128;
+/// On the list of free slots or, if `QUEUED` too, freed while it stood in the run queue: nobody's until it has
+/// left that.
+const FREE: u32 = 64;
+/// Woken during the poll in progress, and taken out of the run queue by a lap which that poll called.
+const OWED: u32 = 128;
 const FLAGS: u32 = 0xFF;
 
 impl Slot {
@@ -200,9 +201,9 @@ impl Table {
         let slot = &mut self.slots[index as usize];
         self.live -= 1;
         // A slot that is queued still would wake its next task for nothing.
-        let flags = if slot.has(QUEUED) { QUEUED | STALE } else { FREE };
-        slot.state = slot.generation().wrapping_add(1) << 8 | flags;
-        if flags == FREE {
+        let queued = slot.state & QUEUED;
+        slot.state = slot.generation().wrapping_add(1) << 8 | FREE | queued;
+        if queued == 0 {
             self.origins[index as usize] = mem::replace(&mut self.free, index);
         }
     }
@@ -254,19 +255,21 @@ impl Table {
             let index = self.ready.pop_front()?;
             let slot = &mut self.slots[index as usize];
             let state = slot.state & !QUEUED;
-            if state & (STALE | DONE) != 0 {
+            if state & (FREE | DONE) != 0 {
                 slot.state = state;
-                if state & STALE != 0 {
+                if state & FREE != 0 {
                     self.free_stale(index);
                 }
                 continue;
             }
+            // Empty if it runs just now, and its poll called for another lap: queued again when that poll is over.
+            let Some(body) = slot.body.take() else {
+                slot.state = state | OWED;
+                continue;
+            };
             slot.state = state | RUNNING;
-            // Empty if it runs just now, and its poll called for another lap.
-            if let Some(body) = slot.body.take() {
-                let id = TaskId { slot: index, generation: slot.generation() };
-                return Some(Picked { body, id, cancel: state & CANCEL != 0 });
-            }
+            let id = TaskId { slot: index, generation: slot.generation() };
+            return Some(Picked { body, id, cancel: state & CANCEL != 0 });
         }
         None
     }
@@ -277,12 +280,12 @@ impl Table {
         let slot = &mut self.slots[id.slot as usize];
         slot.body = Some(body);
         slot.lower(RUNNING);
-        if slot.has(CANCEL | CANCEL_LATER) {
+        if slot.has(CANCEL | CANCEL_LATER | OWED) {
             self.pursue(id, cancel_delivered);
         }
     }
 
-    /// What becomes of a cancellation that is on its way.
+    /// What becomes of a cancellation that is on its way, and of a wake that could not be followed.
     #[cold]
     fn pursue(&mut self, id: TaskId, delivered: bool) {
         let slot = &mut self.slots[id.slot as usize];
@@ -293,7 +296,8 @@ impl Table {
             slot.lower(CANCEL_LATER);
             slot.raise(CANCEL);
         }
-        if slot.has(CANCEL) {
+        if slot.has(CANCEL | OWED) {
+            slot.lower(OWED);
             self.wake(id);
         }
     }
@@ -332,7 +336,7 @@ impl Table {
     pub(super) fn sweep_ready(&mut self) {
         let mut ready = mem::take(&mut self.ready);
         ready.retain(|&index| {
-            let stale = self.slots[index as usize].has(STALE);
+            let stale = self.slots[index as usize].has(FREE);
             if stale {
                 self.free_stale(index);
             }
