@@ -40,6 +40,9 @@ pub const SIZE_DEFAULT: usize = 256 * 1024;
 /// The least size; smaller wishes are raised to it. Printing a panic message must fit.
 pub const SIZE_MIN: usize = 16 * 1024;
 
+/// Larger wishes are lowered to it: no system has room for one, and with less than this no sum overflows.
+const SIZE_MAX: usize = 1 << (usize::BITS - 2);
+
 /// How many idle stacks of one size a thread keeps.
 pub const IDLE_MAX: usize = 1024;
 
@@ -173,7 +176,7 @@ thread_local! {
 
 /// The size that a wish becomes.
 pub(crate) fn rounded(size: usize) -> usize {
-    size.max(SIZE_MIN).next_multiple_of(SIZE_STEP)
+    size.clamp(SIZE_MIN, SIZE_MAX).next_multiple_of(SIZE_STEP)
 }
 
 /// An idle stack of this rounded size. A call, so that the stack goes in registers.

@@ -70,6 +70,17 @@ fn tiny_wishes_are_raised_to_what_a_panic_message_needs() {
     assert_eq!(fiber.try_take().unwrap().unwrap(), "[1, 1, 1] 0.100");
 }
 
+#[test]
+fn wishes_beyond_the_address_space_reject_the_fiber_and_do_not_wrap_around() {
+    // In release, sums of these began again at zero: a stack of one page, with a guard page that was none.
+    for wish in [usize::MAX, usize::MAX - 4095, usize::MAX - 8191, isize::MAX as usize] {
+        let promise = Builder::new().stack_size(wish).spawn(|_| ());
+        run_ready();
+        let error = promise.try_take().unwrap().unwrap_err();
+        assert!(error.panic_message().is_some_and(|text| text.contains("no stack for a fiber")), "{error}");
+    }
+}
+
 /// Recurses until `bytes` of stack are used; how many calls that took.
 fn deepest(bytes: usize) -> usize {
     let frame = black_box([0_u8; 1024]);
