@@ -295,7 +295,9 @@ impl WaiterList {
             std::mem::swap(self, &mut older);
             return;
         }
-        SLAB.with_borrow_mut(|slab| {
+        // At the thread's end the slab is gone, and the waiters with it.
+        let _ = SLAB.try_with(|slab| {
+            let slab = &mut *slab.borrow_mut();
             let (first, last) = {
                 let sentinel = &slab.entries[older.0 as usize];
                 (sentinel.older, sentinel.newer)

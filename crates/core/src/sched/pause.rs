@@ -15,7 +15,7 @@ use crate::hook::{FailureKind, report};
 use crate::promise::waiters::{Node, Told};
 use crate::promise::{Status, call};
 use crate::source::{CancelReply, Source, leaf};
-use crate::{Error, Promise, Result, Waiter};
+use crate::{Error, Promise, Result, Waiter, rejected};
 use std::cell::RefCell;
 use std::mem;
 use std::rc::Rc;
@@ -76,6 +76,12 @@ thread_local! {
 
 struct Pauses;
 
+/// The table; at the thread's end it may be gone, and with it whatever could fulfil a pause.
+#[inline(always)]
+fn with_table<R>(f: impl FnOnce(&mut Table) -> R) -> Option<R> {
+    TABLE.try_with(|table| f(&mut table.borrow_mut())).ok()
+}
+
 fn token(generation: u32, index: usize) -> u64 {
     // 2^32 pauses in one lap would need 100 GB; the index fits.
     u64::from(generation) << 32 | index as u64
@@ -102,21 +108,23 @@ impl Table {
 
 impl Source<()> for Pauses {
     fn take(&self, token: u64) -> Option<Result<()>> {
-        TABLE.with_borrow_mut(|table| {
+        let result = with_table(|table| {
             if table.entry(token).is_some() {
                 return None;
             }
             Some(table.rejected.result(token))
-        })
+        });
+        result.unwrap_or_else(|| Some(Err(Error::abandoned())))
     }
 
     fn status(&self, token: u64) -> Status {
-        TABLE.with_borrow_mut(|table| {
+        let status = with_table(|table| {
             if table.entry(token).is_some() {
                 return Status::Pending;
             }
             table.rejected.status(token)
-        })
+        });
+        status.unwrap_or(Status::Rejected)
     }
 
     #[inline]
@@ -125,7 +133,7 @@ impl Source<()> for Pauses {
             Told::Node(node) => Entry::Node(node),
             Told::Task(id) => Entry::Task(id),
         };
-        let old = TABLE.with_borrow_mut(|table| match table.entry(token) {
+        let old = with_table(|table| match table.entry(token) {
             // Nearly always. The entry has just been written: to take it out as a whole would stall too.
             Some(entry @ Entry::Idle) => {
                 *entry = new;
@@ -138,25 +146,24 @@ impl Source<()> for Pauses {
     }
 
     fn unwatch(&self, token: u64) {
-        let old =
-            TABLE.with_borrow_mut(|table| table.entry(token).map(|entry| mem::replace(entry, Entry::Idle)));
+        let old = with_table(|table| table.entry(token).map(|entry| mem::replace(entry, Entry::Idle)));
         drop(old);
     }
 
     fn cancel(&self, token: u64) -> CancelReply {
-        TABLE.with_borrow_mut(|table| {
+        let reply = with_table(|table| {
             let Some(entry) = table.entry(token) else { return CancelReply::Later };
             let old = mem::replace(entry, Entry::Gone);
             table.live -= 1;
             table.rejected.put(token, Error::canceled());
             CancelReply::Settled(old.into_waiter())
-        })
+        });
+        reply.unwrap_or(CancelReply::Later)
     }
 
     /// A pause that nobody waits for still counts as one: its lap does not sleep, as in Lwt.
     fn release(&self, token: u64) {
-        let old = TABLE.try_with(|table| {
-            let table = &mut *table.borrow_mut();
+        let old = with_table(|table| {
             table.rejected.forget(token);
             table.entry(token).map(|entry| mem::replace(entry, Entry::Released))
         });
@@ -175,14 +182,17 @@ impl Source<()> for Pauses {
 /// assert!(!promise.is_pending());
 /// ```
 pub fn pause() -> Promise<()> {
-    let token = TABLE.with_borrow_mut(|table| {
+    let token = with_table(|table| {
         let index = table.current.len();
         // Written in place; `push` builds the entry on the stack first.
         table.current.resize_with(index + 1, || Entry::Idle);
         table.live += 1;
         token(table.generation, index)
     });
-    leaf(&Pauses, token)
+    match token {
+        Some(token) => leaf(&Pauses, token),
+        None => rejected(Error::abandoned()),
+    }
 }
 
 /// How many pauses wait for their lap to end.

@@ -11,7 +11,7 @@ use crate::promise::Status;
 use crate::promise::waiters::Told;
 use crate::source::{CancelReply, Source, leaf};
 use crate::timers::{TimerKey, Timers};
-use crate::{Error, Promise, Result, Waiter};
+use crate::{Error, Promise, Result, Waiter, rejected};
 use std::cell::RefCell;
 use std::mem;
 
@@ -36,6 +36,12 @@ thread_local! {
 
 struct Sleeps;
 
+/// The table; at the thread's end it may be gone, and with it whatever could fulfil a sleep.
+#[inline(always)]
+fn with_table<R>(f: impl FnOnce(&mut Table) -> R) -> Option<R> {
+    TABLE.try_with(|table| f(&mut table.borrow_mut())).ok()
+}
+
 impl Table {
     fn entry(&mut self, token: u64) -> Option<&mut Kept> {
         self.wheel.get_mut(TimerKey::from_bits(token))
@@ -54,33 +60,35 @@ impl Table {
 
 impl Source<()> for Sleeps {
     fn take(&self, token: u64) -> Option<Result<()>> {
-        TABLE.with_borrow_mut(|table| match table.entry(token) {
+        let result = with_table(|table| match table.entry(token) {
             Some(_) => None,
             None => Some(table.rejected.result(token)),
-        })
+        });
+        result.unwrap_or_else(|| Some(Err(Error::abandoned())))
     }
 
     fn status(&self, token: u64) -> Status {
-        TABLE.with_borrow_mut(|table| {
+        let status = with_table(|table| {
             if table.entry(token).is_some() {
                 return Status::Pending;
             }
             table.rejected.status(token)
-        })
+        });
+        status.unwrap_or(Status::Rejected)
     }
 
     fn watch(&self, token: u64, waiter: Waiter) {
-        let old = TABLE.with_borrow_mut(|table| table.set_waiter(token, Some(waiter)));
+        let old = with_table(|table| table.set_waiter(token, Some(waiter)));
         drop(old);
     }
 
     fn unwatch(&self, token: u64) {
-        let old = TABLE.with_borrow_mut(|table| table.set_waiter(token, None));
+        let old = with_table(|table| table.set_waiter(token, None));
         drop(old);
     }
 
     fn cancel(&self, token: u64) -> CancelReply {
-        TABLE.with_borrow_mut(|table| match table.wheel.cancel(TimerKey::from_bits(token)) {
+        let reply = with_table(|table| match table.wheel.cancel(TimerKey::from_bits(token)) {
             Some(kept) => {
                 table.rejected.put(token, Error::canceled());
                 CancelReply::Settled(match kept_task(kept) {
@@ -89,12 +97,12 @@ impl Source<()> for Sleeps {
                 })
             }
             None => CancelReply::Later,
-        })
+        });
+        reply.unwrap_or(CancelReply::Later)
     }
 
     fn release(&self, token: u64) {
-        let old = TABLE.try_with(|table| {
-            let table = &mut *table.borrow_mut();
+        let old = with_table(|table| {
             table.rejected.forget(token);
             let kept = table.wheel.cancel(TimerKey::from_bits(token))?;
             table.nodes.give_back(kept)
@@ -106,8 +114,10 @@ impl Source<()> for Sleeps {
 /// A promise fulfilled by the first [`advance`] to `deadline` or later. Cancelable; dropping it forgets the
 /// timer.
 pub fn sleep_until(deadline: u64) -> Promise<()> {
-    let key = TABLE.with_borrow_mut(|table| table.wheel.insert(deadline, Kept::NOBODY));
-    leaf(&Sleeps, key.to_bits())
+    match with_table(|table| table.wheel.insert(deadline, Kept::NOBODY)) {
+        Some(key) => leaf(&Sleeps, key.to_bits()),
+        None => rejected(Error::abandoned()),
+    }
 }
 
 /// The earliest moment at which [`advance`] may have something to do.

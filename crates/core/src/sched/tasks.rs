@@ -34,7 +34,7 @@ use crate::hook::{FailureKind, report};
 use crate::promise::{Status, call, settled};
 use crate::source::{CancelReply, Source, leaf};
 use crate::storage::{self, TaskPoll};
-use crate::{Error, Promise, Result, Waiter};
+use crate::{Error, Promise, Result, Waiter, rejected};
 use std::cell::RefCell;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -60,6 +60,12 @@ const POSTPONED_MAX: u8 = 16;
 
 thread_local! {
     static TABLE: RefCell<Table> = const { RefCell::new(Table::new()) };
+}
+
+/// The table; at the thread's end it may be gone, and all tasks with it.
+#[inline(always)]
+fn with_table<R>(f: impl FnOnce(&mut Table) -> R) -> Option<R> {
+    TABLE.try_with(|table| f(&mut table.borrow_mut())).ok()
 }
 
 /// Queues a task, if it is alive and not queued yet. Own thread only.
@@ -214,7 +220,7 @@ where
     S: Outcome<F::Output> + 'static,
 {
     let mut body = Body::<F, S>::boxed(future);
-    let id = TABLE.with_borrow_mut(|table| table.occupy(site, RUNNING, None));
+    let Some(id) = with_table(|table| table.occupy(site, RUNNING, None)) else { return refuse(body) };
     if let (Poll::Ready(output), _) =
         poll_with(id, false, TaskPoll::first(id), |cx| body.as_mut().advance(cx))
     {
@@ -269,12 +275,13 @@ where
     F: Future + 'static,
     S: Outcome<F::Output> + 'static,
 {
-    let body: BoxedTask = body;
-    let id = TABLE.with_borrow_mut(|table| {
-        let id = table.occupy(site, QUEUED, Some(body));
+    let mut body: Option<BoxedTask> = Some(body);
+    let id = with_table(|table| {
+        let id = table.occupy(site, QUEUED, body.take());
         table.enqueue(id);
         id
     });
+    let Some(id) = id else { return refuse(body) };
     storage::task_queued(id);
     promise_of(id)
 }
@@ -312,6 +319,13 @@ where
     queue(Body::<F, Fallible>::boxed(future), Location::caller())
 }
 
+/// Drops what cannot be a task any more.
+#[cold]
+fn refuse<B, T: 'static>(body: B) -> Promise<T> {
+    drop_body(body);
+    rejected(Error::abandoned())
+}
+
 fn promise_of<T: 'static>(id: TaskId) -> Promise<T> {
     let source: &'static Tasks<T> = const { &Tasks(PhantomData) };
     leaf(source, u64::from(id.generation) << 32 | u64::from(id.slot))
@@ -327,7 +341,7 @@ struct Tasks<T>(PhantomData<fn() -> T>);
 impl<T: 'static> Source<T> for Tasks<T> {
     fn take(&self, token: u64) -> Option<Result<T>> {
         let id = id_of(token);
-        let taken = TABLE.with_borrow_mut(|table| match table.slot(id) {
+        let taken = with_table(|table| match table.slot(id) {
             None => Some(None),
             Some(slot) if !slot.has(DONE) => None,
             Some(slot) => {
@@ -336,7 +350,8 @@ impl<T: 'static> Source<T> for Tasks<T> {
                 table.free_emptied(id.slot);
                 Some(body)
             }
-        })?;
+        });
+        let taken = taken.unwrap_or(Some(None))?;
         let mut output: Option<Result<T>> = None;
         if let Some(body) = taken {
             body.take_output(&mut output);
@@ -349,7 +364,7 @@ impl<T: 'static> Source<T> for Tasks<T> {
     }
 
     fn status(&self, token: u64) -> Status {
-        TABLE.with_borrow_mut(|table| {
+        let status = with_table(|table| {
             let Some(slot) = table.slot(id_of(token)) else { return Status::Rejected };
             if !slot.has(DONE) {
                 return Status::Pending;
@@ -358,22 +373,23 @@ impl<T: 'static> Source<T> for Tasks<T> {
                 Some(_) => Status::Rejected,
                 None => Status::Fulfilled,
             }
-        })
+        });
+        status.unwrap_or(Status::Rejected)
     }
 
     fn watch(&self, token: u64, waiter: Waiter) {
-        let old = TABLE.with_borrow_mut(|table| table.set_waiter(id_of(token), Some(waiter)));
+        let old = with_table(|table| table.set_waiter(id_of(token), Some(waiter)));
         drop(old);
     }
 
     fn unwatch(&self, token: u64) {
-        let old = TABLE.with_borrow_mut(|table| table.set_waiter(id_of(token), None));
+        let old = with_table(|table| table.set_waiter(id_of(token), None));
         drop(old);
     }
 
     fn cancel(&self, token: u64) -> CancelReply {
         let id = id_of(token);
-        let wakes = TABLE.with_borrow_mut(|table| match table.slot(id) {
+        let wakes = with_table(|table| match table.slot(id) {
             // A cancellation that is on its way stands for this one too: a second would hit the clean-up.
             Some(slot) if !slot.has(DONE | CANCEL | CANCEL_LATER) => {
                 let busy = slot.has(QUEUED | RUNNING);
@@ -382,7 +398,7 @@ impl<T: 'static> Source<T> for Tasks<T> {
             }
             _ => false,
         });
-        if wakes {
+        if wakes == Some(true) {
             wake(id);
         }
         CancelReply::Later
