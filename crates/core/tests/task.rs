@@ -406,3 +406,23 @@ fn a_wake_that_a_lap_inside_of_the_poll_comes_upon_is_not_lost() {
         value(task);
     }
 }
+
+#[test]
+fn promises_that_a_reset_left_behind_are_abandoned_however_they_go() {
+    let (taken, looked_at) = (spawn_queued(async { "text" }), spawn(pending::<()>()));
+    let (dropped, awaited) = (spawn(pending::<()>()), spawn(pending::<()>()).map(|()| 1));
+    reset();
+    assert_eq!(task_count(), 0);
+    assert!(!has_work());
+    assert!(!looked_at.is_pending());
+    let (first, second) = (spawn_queued(async { 1 }), spawn_queued(async { 2 }));
+    assert_eq!(task_count(), 2);
+    drop(dropped);
+    looked_at.cancel();
+    assert!(error(taken).to_string().contains("abandoned"));
+    error(looked_at);
+    error(awaited);
+    run();
+    assert_eq!((value(first), value(second)), (1, 2));
+    assert_eq!(task_count(), 0);
+}

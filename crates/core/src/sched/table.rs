@@ -92,6 +92,8 @@ pub(super) struct Table {
     /// First of the chain of free slots.
     free: u32,
     live: usize,
+    /// Of those alive, how many are done without a body: see [`Table::abandon`].
+    abandoned: usize,
     ready: VecDeque<u32>,
     nodes: Nodes,
     sites: Sites,
@@ -122,6 +124,7 @@ impl Table {
             origins: Vec::new(),
             free: NO_SLOT,
             live: 0,
+            abandoned: 0,
             ready: VecDeque::new(),
             nodes: Nodes::new(),
             sites: Sites::new(),
@@ -324,23 +327,49 @@ impl Table {
         self.nodes.give_back(waiter).map_or(Ended::Told, Ended::Tell)
     }
 
-    /// Frees a slot whose task neither runs nor is done, for [`super::reset`].
+    /// Takes all out of a slot whose task neither runs nor is done, for [`super::reset`]. With a promise still
+    /// about, it is done without a body until that goes: freed at once, it could be another task's that a promise
+    /// kept over 2^24 tasks of this slot takes for its own.
     pub(super) fn abandon(&mut self, index: u32) -> Option<(TaskId, Freed)> {
-        let slot = &self.slots[index as usize];
+        let slot = &mut self.slots[index as usize];
         let id = TaskId { slot: index, generation: slot.generation() };
-        (slot.body.is_some() && !slot.has(DONE | RUNNING)).then(|| (id, self.free(index)))
+        if slot.body.is_none() || slot.has(DONE | RUNNING) {
+            return None;
+        }
+        if slot.has(DETACHED) {
+            return Some((id, self.free(index)));
+        }
+        slot.raise(DONE);
+        self.abandoned += 1;
+        let waiter = mem::replace(&mut slot.waiter, Kept::NOBODY);
+        Some((id, (slot.body.take(), self.nodes.give_back(waiter))))
     }
 
-    /// Takes the slots out of the run queue that were freed while they stood in it. What stays queued is
-    /// running just now.
+    /// Takes the output of a task that is done, with its body, and frees the slot.
+    #[inline]
+    pub(super) fn take_done(&mut self, index: u32) -> Option<BoxedTask> {
+        // Its waiter was told.
+        let body = self.slots[index as usize].body.take();
+        if body.is_none() {
+            self.abandoned -= 1;
+        }
+        self.free_emptied(index);
+        body
+    }
+
+    /// Takes the slots out of the run queue that were freed or abandoned while they stood in it. What stays
+    /// queued is running just now.
     pub(super) fn sweep_ready(&mut self) {
         let mut ready = mem::take(&mut self.ready);
         ready.retain(|&index| {
-            let stale = self.slots[index as usize].has(FREE);
-            if stale {
+            let slot = &mut self.slots[index as usize];
+            let (is_free, is_over) = (slot.has(FREE), slot.has(FREE | DONE));
+            if is_free {
                 self.free_stale(index);
+            } else if is_over {
+                slot.lower(QUEUED);
             }
-            !stale
+            !is_over
         });
         self.ready = ready;
     }
@@ -350,10 +379,35 @@ impl Table {
     }
 
     pub(super) fn live_count(&self) -> usize {
-        self.live
+        self.live - self.abandoned
     }
 
     pub(super) fn ready_count(&self) -> usize {
         self.ready.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::body::{Body, Plain};
+    use super::*;
+
+    #[test]
+    fn the_slot_of_an_abandoned_task_is_no_other_tasks_before_its_promise_goes() {
+        let mut table = Table::new();
+        let site = Location::caller();
+        let id = table.occupy(site, QUEUED, Some(Body::<_, Plain>::boxed(async {})));
+        table.enqueue(id);
+        assert!(table.abandon(id.slot).is_some());
+        table.sweep_ready();
+        assert_eq!((table.live_count(), table.ready_count()), (0, 0));
+        let other = table.occupy(site, QUEUED, None);
+        assert_ne!(other.slot, id.slot);
+        assert!(table.abandon(id.slot).is_none());
+        assert!(table.take_done(id.slot).is_none());
+        assert_eq!(table.live_count(), 1);
+        let next = table.occupy(site, QUEUED, None);
+        assert_eq!((next.slot, next.generation), (id.slot, id.generation + 1));
+        assert_eq!(table.live_count(), 2);
     }
 }

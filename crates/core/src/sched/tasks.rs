@@ -344,12 +344,7 @@ impl<T: 'static> Source<T> for Tasks<T> {
         let taken = with_table(|table| match table.slot(id) {
             None => Some(None),
             Some(slot) if !slot.has(DONE) => None,
-            Some(slot) => {
-                // Its waiter was told.
-                let body = slot.body.take();
-                table.free_emptied(id.slot);
-                Some(body)
-            }
+            Some(_) => Some(table.take_done(id.slot)),
         });
         let taken = taken.unwrap_or(Some(None))?;
         let mut output: Option<Result<T>> = None;
@@ -369,9 +364,9 @@ impl<T: 'static> Source<T> for Tasks<T> {
             if !slot.has(DONE) {
                 return Status::Pending;
             }
-            match slot.body.as_mut().and_then(|body| body.as_mut().error()) {
-                Some(_) => Status::Rejected,
-                None => Status::Fulfilled,
+            match slot.body.as_mut().map(|body| body.as_mut().error()) {
+                Some(None) => Status::Fulfilled,
+                Some(Some(_)) | None => Status::Rejected,
             }
         });
         status.unwrap_or(Status::Rejected)
@@ -411,7 +406,7 @@ impl<T: 'static> Source<T> for Tasks<T> {
             let slot = table.slot(id)?;
             if slot.has(DONE) {
                 let site = table.site(id.slot);
-                return Some((table.free(id.slot), Some(site)));
+                return Some(((table.take_done(id.slot), None), Some(site)));
             }
             slot.raise(DETACHED);
             Some(((None, table.set_waiter(id, None)), None))
