@@ -12,7 +12,7 @@ use lisle_core::sync::{Condition, Mutex};
 use lisle_core::{
     Promise, cancelable, live_waiters, pair, pause, react, seq, spawn, spawn_queued, storage, stream,
 };
-use rig::{OnDrop, lap};
+use rig::{OnDrop, lap, with_small_stack};
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic;
@@ -114,14 +114,13 @@ fn destructors_that_run_after_the_library_is_gone_meet_abandoned_promises() {
     }));
     for case in CASES {
         for early in [false, true] {
-            let thread = std::thread::spawn(move || {
+            with_small_stack(move || {
                 if early {
                     at_the_end(|| ());
                 }
                 use_all();
                 case();
             });
-            assert!(thread.join().is_ok());
         }
     }
     assert_eq!(PANICS.load(Ordering::Relaxed), 0);
