@@ -15,7 +15,7 @@ use crate::hook::{FailureKind, report};
 use crate::promise::waiters::{Node, Told};
 use crate::promise::{Status, call};
 use crate::source::{CancelReply, Source, leaf};
-use crate::{Error, Promise, Result, Waiter, rejected};
+use crate::{Error, Promise, Result, Waiter};
 use std::cell::RefCell;
 use std::mem;
 use std::rc::Rc;
@@ -108,13 +108,17 @@ impl Table {
 
 impl Source<()> for Pauses {
     fn take(&self, token: u64) -> Option<Result<()>> {
-        let result = with_table(|table| {
+        let taken = TABLE.try_with(|table| {
+            let table = &mut *table.borrow_mut();
             if table.entry(token).is_some() {
                 return None;
             }
             Some(table.rejected.result(token))
         });
-        result.unwrap_or_else(|| Some(Err(Error::abandoned())))
+        match taken {
+            Ok(result) => result,
+            Err(_) => Some(Err(Error::abandoned())),
+        }
     }
 
     fn status(&self, token: u64) -> Status {
@@ -189,10 +193,9 @@ pub fn pause() -> Promise<()> {
         table.live += 1;
         token(table.generation, index)
     });
-    match token {
-        Some(token) => leaf(&Pauses, token),
-        None => rejected(Error::abandoned()),
-    }
+    // At the thread's end a token of nothing, which `take` says is abandoned. Always a leaf: the node that waits
+    // for it is then built from registers, 7 ns of a chain's step.
+    leaf(&Pauses, token.unwrap_or_default())
 }
 
 /// How many pauses wait for their lap to end.
