@@ -2,12 +2,14 @@
 //! nobody's memory. Each in a child process, which a fault ends; the parent looks at what is left.
 #![allow(unsafe_code, reason = "a mapping below a guard page, and a signal handler, cannot be made without")]
 
+use lisle::pair;
 use lisle::sched::tasks::run_ready;
 use lisle_direct::{Builder, spawn, stack};
 use std::cell::Cell;
 use std::fs::File;
 use std::hint::black_box;
 use std::io::Write;
+use std::mem;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -78,21 +80,35 @@ fn child(test: &str) -> End {
     }
 }
 
-/// Where the mapping begins that holds this address, as the kernel sees it.
-fn mapping_start(address: usize) -> usize {
+/// The mappings of this process, as the kernel sees them.
+fn mappings() -> Vec<(usize, usize)> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let ranges = maps.lines().filter_map(|line| {
         let (from, to) = line.split_whitespace().next()?.split_once('-')?;
         Some((usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?))
     });
-    ranges.into_iter().find(|(from, to)| (*from..*to).contains(&address)).expect("it is mapped").0
+    ranges.collect()
+}
+
+/// Where the guard page begins of the stack that runs this.
+fn guard_start() -> usize {
+    let local = black_box(0_u8);
+    let start_of = |address: usize| {
+        mappings().into_iter().find(|(from, to)| (*from..*to).contains(&address)).expect("it is mapped").0
+    };
+    // Below the stack's writable part lies its guard page, a mapping of its own for the kernel.
+    start_of(start_of(&raw const local as usize) - 1)
+}
+
+/// How many bytes below the guard page of the stack that runs this belong to nobody.
+fn room_below() -> usize {
+    let guard = guard_start();
+    guard - mappings().into_iter().map(|(_, to)| to).filter(|to| *to <= guard).max().unwrap_or(0)
 }
 
 /// Maps the parent's file directly below the guard page of the stack that runs this.
 fn map_neighbour() {
-    let local = black_box(0_u8);
-    // Below the stack's writable part lies its guard page, a mapping of its own for the kernel.
-    let guard = mapping_start(mapping_start(&raw const local as usize) - 1);
+    let guard = guard_start();
     let file = File::options().read(true).write(true).open(neighbour_file()).unwrap();
     // SAFETY: a new mapping, where there is none: otherwise it is refused.
     let mapped = unsafe {
@@ -109,12 +125,27 @@ fn map_neighbour() {
     println!("neighbour mapped");
 }
 
-/// Stacks that fill the holes in the address space, so that the next one has nothing below it.
+/// Stacks that fill the holes in the address space, until one has much room below it. The kernel takes the
+/// highest hole that is large enough, so the next stack comes right below that one.
 fn fill_holes() {
-    for _ in 0..64 {
-        spawn(|fiber| fiber.yield_now()).detach();
+    const STACKS_MAX: usize = 10_000;
+    for _ in 0..STACKS_MAX {
+        let room = Rc::new(Cell::new(0));
+        let seen = room.clone();
+        // For ever: a stack that is given back would be the next one's.
+        let (never, resolver) = pair::<()>();
+        mem::forget(resolver);
+        spawn(move |fiber| {
+            seen.set(room_below());
+            fiber.wait(never)
+        })
+        .detach();
+        run_ready();
+        if room.get() > 4 * NEIGHBOUR_BYTES {
+            return;
+        }
     }
-    run_ready();
+    panic!("there is no room for a neighbour below any of {STACKS_MAX} stacks");
 }
 
 #[expect(unconditional_recursion)]
