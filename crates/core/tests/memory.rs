@@ -94,6 +94,15 @@ fn a_chain_of_merged_promises_is_flat() {
 }
 
 #[test]
+fn sharing_a_pending_promise_allocates_nothing() {
+    let (promise, resolver) = pair::<u32>();
+    let mut shared = None;
+    assert_eq!(allocations(|| shared = Some(promise.shared())), 0);
+    resolver.resolve(1);
+    assert_eq!(shared.map(|shared| value(shared.promise())), Some(1));
+}
+
+#[test]
 fn a_spare_node_keeps_nothing_of_its_last_life() {
     fn wait(left: u32, kept: Rc<u32>) -> Promise<u32> {
         if left == 0 { ready(*kept) } else { pause().bind(move |()| wait(left - 1, kept)) }

@@ -84,38 +84,20 @@ struct Pending<T: 'static> {
     waiters: WaiterList,
     cancel_callbacks: WaiterList,
     cancel_link: CancelLink,
+    /// The last search of cancel that came by, so that a cycle ends.
+    cancel_mark: u32,
     /// The promise that was merged into this one, if its work goes on for this one.
     merged: Option<Rc<PromiseCell<T>>>,
-    rare: Option<Box<Rare<T>>>,
-}
-
-/// What few pending promises need. Apart, so that the others fit two lines of the cache.
-struct Rare<T: 'static> {
     /// Where the consumer stands in the list, once a shared promise was merged in: newer callbacks may come
     /// now.
     listed_consumer: Watch,
-    /// The last search of cancel that came by, so that a cycle ends.
-    cancel_mark: u32,
-    clone: Option<CloneFn<T>>,
-}
-
-impl<T: 'static> Pending<T> {
-    fn rare(&mut self) -> &mut Rare<T> {
-        self.rare.get_or_insert_with(|| {
-            Box::new(Rare { listed_consumer: Watch::NOTHING, cancel_mark: 0, clone: None })
-        })
-    }
-
     /// How to clone the value; only promises that are shared know.
-    #[inline]
-    fn clone_fn(&self) -> Option<CloneFn<T>> {
-        self.rare.as_ref()?.clone
-    }
+    clone: Option<CloneFn<T>>,
 }
 
 /// What cancel does when it reaches a pending promise.
 #[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u64)]
+#[repr(u32)]
 pub(crate) enum CancelLink {
     /// Nothing: the search stops.
     Never,
@@ -200,8 +182,10 @@ impl<T: 'static> State<T> {
             waiters: WaiterList::new(),
             cancel_callbacks: WaiterList::new(),
             cancel_link,
+            cancel_mark: 0,
             merged: None,
-            rare: None,
+            listed_consumer: Watch::NOTHING,
+            clone: None,
         })
     }
 }
@@ -282,7 +266,7 @@ pub(crate) fn settle<T: 'static>(cell: &Rc<PromiseCell<T>>, result: Result<T>) -
         waiters: mem::take(&mut pending.waiters),
     };
     let merged = pending.merged.take();
-    let clone = pending.clone_fn();
+    let clone = pending.clone;
     *state = State::Done(result, clone);
     drop(state);
     // From here on destructors of user closures may run: nothing is borrowed.
@@ -370,12 +354,10 @@ fn join_cells<T: 'static>(outer: Rc<PromiseCell<T>>, inner: &Rc<PromiseCell<T>>)
     let State::Pending(pending) = &mut *outer_state else { return };
     let mut inner_state = inner_state.borrow_mut();
     let State::Pending(merged) = &mut *inner_state else { unreachable!("checked by merge") };
-    // What is taken out here is dropped last, with nothing borrowed.
-    let rare = merged.rare.take();
-    if let Some(Rare { clone: Some(clone), .. }) = rare.as_deref() {
-        pending.rare().clone.get_or_insert(*clone);
+    if let Some(clone) = merged.clone {
+        pending.clone.get_or_insert(clone);
         if let Some(consumer) = pending.consumer.take() {
-            pending.rare().listed_consumer = Watch(pending.waiters.push(consumer).to_word());
+            pending.listed_consumer = Watch(pending.waiters.push(consumer).to_word());
         }
     }
     pending.waiters.append(mem::take(&mut merged.waiters));
@@ -394,7 +376,6 @@ fn join_cells<T: 'static>(outer: Rc<PromiseCell<T>>, inner: &Rc<PromiseCell<T>>)
     drop(inner_state);
     drop(old_worker);
     drop(consumer);
-    drop(rare);
 }
 
 /// The result, if the promise is settled: moved out, or cloned if it is shared.
@@ -427,14 +408,14 @@ pub(crate) fn share<T: 'static>(cell: &Rc<PromiseCell<T>>, clone: CloneFn<T>) {
     // Borrowed while a clone is made: then it is shared already.
     let Ok(mut state) = root.state.try_borrow_mut() else { return };
     match &mut *state {
-        State::Pending(pending) => pending.rare().clone = Some(clone),
+        State::Pending(pending) => pending.clone = Some(clone),
         State::Done(_, slot) => *slot = Some(clone),
         State::Taken(_) | State::Alias(_) => {}
     }
 }
 
 /// How a handle's waiter is registered: a key, or one of two words that are no key.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Watch(u64);
 
 impl Watch {
@@ -447,7 +428,7 @@ impl Watch {
 pub(crate) fn watch<T: 'static>(cell: &Rc<PromiseCell<T>>, waiter: Waiter) -> (Watch, Option<Waiter>) {
     let root = follow(cell);
     let mut pending = root.pending_mut().expect("only pending promises are watched");
-    if pending.clone_fn().is_some() {
+    if pending.clone.is_some() {
         return (Watch(pending.waiters.push(waiter).to_word()), None);
     }
     let mut replaced = mem::replace(&mut pending.consumer, waiter);
@@ -463,7 +444,7 @@ pub(crate) fn unwatch<T: 'static>(cell: &Rc<PromiseCell<T>>, watch: Watch) -> Op
         Watch::CONSUMER => {
             let root = follow(cell);
             let mut pending = root.pending_mut()?;
-            match pending.rare.as_mut().map_or(Watch::NOTHING, |rare| mem::take(&mut rare.listed_consumer)) {
+            match mem::replace(&mut pending.listed_consumer, Watch::NOTHING) {
                 Watch::NOTHING => pending.consumer.take(),
                 Watch(key) => super::waiters::remove(Key::of_word(key)),
             }
@@ -497,7 +478,7 @@ pub(crate) fn cancel_step<T: 'static>(cell: &Rc<PromiseCell<T>>, mark: u32) -> C
         CancelLink::Itself => return CancelStep::Reject(root.clone()),
         CancelLink::Work => pending.merged.as_ref().unwrap_or(&root).clone(),
     };
-    if mem::replace(&mut pending.rare().cancel_mark, mark) == mark {
+    if mem::replace(&mut pending.cancel_mark, mark) == mark {
         return CancelStep::Stop;
     }
     match node.work.forwarded_leaf() {

@@ -14,8 +14,8 @@
 //! is the result. A panic in the callback rejects the result with `Panicked`, in both cases alike.
 //!
 //! Why a leaf is forwarded and not given a cell to merge: the cell would be a second allocation for each step
-//! of a loop of pauses or reads. The result's cancel link points at the leaf, so that cancel rejects both in
-//! the same phase, as merging would.
+//! of a loop of pauses or reads. The search of cancel asks the node for its leaf, and rejects both in the same
+//! phase, as merging would.
 
 use super::batch::Batch;
 use super::cancel::Walk;
