@@ -34,7 +34,7 @@ use crate::hook::{FailureKind, report};
 use crate::promise::{Status, call, settled};
 use crate::source::{CancelReply, Source, leaf};
 use crate::storage::{self, TaskPoll};
-use crate::{Error, Promise, Result, Waiter, rejected};
+use crate::{Error, Promise, Result, Waiter};
 use std::cell::RefCell;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -220,7 +220,9 @@ where
     S: Outcome<F::Output> + 'static,
 {
     let mut body = Body::<F, S>::boxed(future);
-    let Some(id) = with_table(|table| table.occupy(site, RUNNING, None)) else { return refuse(body) };
+    let Some(id) = with_table(|table| table.occupy(site, RUNNING, None)) else {
+        return promise_of(refuse(body));
+    };
     if let (Poll::Ready(output), _) =
         poll_with(id, false, TaskPoll::first(id), |cx| body.as_mut().advance(cx))
     {
@@ -281,7 +283,7 @@ where
         table.enqueue(id);
         id
     });
-    let Some(id) = id else { return refuse(body) };
+    let Some(id) = id else { return promise_of(refuse(body)) };
     storage::task_queued(id);
     promise_of(id)
 }
@@ -319,11 +321,13 @@ where
     queue(Body::<F, Fallible>::boxed(future), Location::caller())
 }
 
-/// Drops what cannot be a task any more.
+/// What cannot be a task any more is dropped: the promise of no task, which `take` says is abandoned. A leaf as
+/// the others, so that whoever waits for a task is built for a leaf.
 #[cold]
-fn refuse<B, T: 'static>(body: B) -> Promise<T> {
+#[inline(never)]
+fn refuse<B>(body: B) -> TaskId {
     drop_body(body);
-    rejected(Error::abandoned())
+    TaskId::NOBODY
 }
 
 fn promise_of<T: 'static>(id: TaskId) -> Promise<T> {
